@@ -1,0 +1,144 @@
+//===- Quant.h - the quant dialect: layouts, quantizers, TensorSpec -------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TE_DIALECT_QUANT_IR_QUANT_H
+#define TE_DIALECT_QUANT_IR_QUANT_H
+
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Dialect.h"
+
+#include "te/Dialect/Quant/IR/QuantEnums.h.inc"
+
+namespace te::quant {
+
+/// Mutable per-context store of layouts, see `getLayout`.
+class LayoutCache;
+
+/// One of the two flattened extents: `rows` is the product of all logical dims
+/// but the last, `cols` the last one.
+enum class Extent { Rows, Cols };
+
+/// "`extent` must be a multiple of `block` for the sake of `direction`".
+struct BlockConstraint {
+  Usage direction;
+  Extent extent;
+  int64_t block;
+};
+
+/// What a family's `quantize` takes and gives besides input and tensor.
+struct QuantizeSignature {
+  /// Takes the scale as an operand (delayed scaling).
+  bool takesScale = false;
+  /// How many amaxes the `amax` group may have; 0 when it takes none.
+  unsigned numAmaxes = 0;
+  /// Returns the amax of the input.
+  bool returnsAmax = false;
+  /// Rounds stochastically, from an explicit random state.
+  bool takesRandomState = false;
+};
+
+/// The meaning of a change of usage.
+struct UsageChange {
+  enum Kind { None, Drop, Derive, DeriveAndDrop, Illegal };
+  Kind kind;
+  /// Why it is illegal; empty otherwise.
+  llvm::StringRef reason = {};
+};
+
+} // namespace te::quant
+
+#include "te/Dialect/Quant/IR/QuantDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "te/Dialect/Quant/IR/QuantAttrs.h.inc"
+
+#include "te/Dialect/Quant/IR/QuantInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "te/Dialect/Quant/IR/QuantQuantizers.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "te/Dialect/Quant/IR/QuantTypes.h.inc"
+
+namespace te::quant {
+
+/// The flattened rows and columns of a logical shape, `kDynamic` where a
+/// dynamic dim decides. A static zero makes the rows zero whatever the other
+/// dims are. Fails when the product overflows 64 bits.
+llvm::FailureOr<std::pair<int64_t, int64_t>>
+getFlattenedExtents(llvm::ArrayRef<int64_t> logicalShape);
+
+/// The layout of `quantizer` for a nominal dtype, from the context's cache.
+LayoutAttr getLayout(QuantizerAttrInterface quantizer, mlir::Type nominalDtype);
+
+/// Bytes of a tensor of static `shape`, or nothing when a dim is dynamic, the
+/// element type has no byte size or the product overflows.
+std::optional<int64_t> getSizeInBytes(llvm::ArrayRef<int64_t> shape,
+                                      mlir::Type elementType);
+
+/// Whether `quantize` may make a tensor of this shape: every static extent is a
+/// multiple of its block. Emits an error that names the dim, its value, the
+/// block and the next legal size.
+llvm::LogicalResult
+verifyQuantizable(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                  TensorSpecType type);
+
+/// Whether a tensor of this shape may be gathered in quantized form; nothing
+/// when dynamic dims decide at run time.
+std::optional<bool> isQuantizable(QuantizerAttrInterface quantizer,
+                                  llvm::ArrayRef<int64_t> logicalShape);
+
+/// Prints one dim of a layout in affine syntax over `rows`, `cols`, `leading`.
+void printLayoutDim(llvm::raw_ostream &os, mlir::AffineExpr dim);
+
+/// Parses and prints an f32 parameter: a number or its bits.
+llvm::FailureOr<llvm::APFloat> parseF32(mlir::AsmParser &parser);
+void printF32(mlir::AsmPrinter &printer, const llvm::APFloat &value);
+
+/// Succeeds when `type` is f8E4M3FN or f8E5M2.
+llvm::LogicalResult
+verifyFP8(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+          mlir::Type type);
+
+/// Succeeds when `epsilon` is finite and not negative.
+llvm::LogicalResult
+verifyEpsilon(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+              const llvm::APFloat &epsilon);
+
+/// Builds a layout from (name, element type, dims); `leading` alone stands for
+/// the leading dims.
+class LayoutBuilder {
+public:
+  explicit LayoutBuilder(mlir::MLIRContext *context);
+  LayoutBuilder &add(llvm::StringRef name, mlir::Type elementType,
+                     llvm::ArrayRef<mlir::AffineExpr> dims);
+  LayoutAttr build();
+
+  mlir::AffineExpr leading, rows, cols;
+
+private:
+  mlir::MLIRContext *context;
+  llvm::SmallVector<mlir::StringAttr> names;
+  llvm::SmallVector<mlir::Type> elementTypes;
+  llvm::SmallVector<mlir::AffineMap> shapes;
+};
+
+llvm::SmallVector<mlir::StringAttr>
+getNames(mlir::MLIRContext *context, llvm::ArrayRef<llvm::StringRef> names);
+
+/// The reasons of illegal usage changes that several families share.
+inline constexpr llvm::StringLiteral
+    rowwiseNotDerivable("rowwise cannot be derived from columnwise"),
+    columnwiseNotDerivable("columnwise cannot be derived from rowwise"),
+    mustRetainData("must retain some data"),
+    deriveFirst("derive with rowwise kept first, then drop");
+} // namespace te::quant
+
+#endif // TE_DIALECT_QUANT_IR_QUANT_H

@@ -1,0 +1,50 @@
+//===- QuantEnums.td - the words that quantizers take ---------------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TE_DIALECT_QUANT_IR_QUANTENUMS_TD
+#define TE_DIALECT_QUANT_IR_QUANTENUMS_TD
+
+include "mlir/IR/EnumAttr.td"
+
+class TEQuant_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::te::quant";
+  let genSpecializedAttr = 0;
+}
+
+def TEQuant_Usage : TEQuant_Enum<"Usage",
+    "the representations of a tensor that are present", [
+  I32EnumAttrCase<"Rowwise", 1, "rowwise">,
+  I32EnumAttrCase<"Columnwise", 2, "columnwise">,
+  I32EnumAttrCase<"Both", 3, "both">,
+]>;
+
+def TEQuant_ErrMode : TEQuant_Enum<"ErrMode",
+    "how four-over-six measures the error of a block", [
+  I32EnumAttrCase<"MAE", 0>,
+  I32EnumAttrCase<"MSE", 1>,
+]>;
+
+def TEQuant_ColumnwiseSource : TEQuant_Enum<"ColumnwiseSource",
+    "what a hybrid quantizer's columnwise child quantizes", [
+  I32EnumAttrCase<"Original", 0, "original">,
+  I32EnumAttrCase<"RowwiseDequantized", 1, "rowwise_dequantized">,
+]>;
+
+def TEQuant_AmaxAlgo : TEQuant_Enum<"AmaxAlgo",
+    "which amax of its history delayed scaling takes", [
+  I32EnumAttrCase<"Max", 0, "max">,
+  I32EnumAttrCase<"MostRecent", 1, "most_recent">,
+]>;
+
+/// An enum parameter with a default, printed as a bare word.
+class TEQuant_EnumParameter<EnumAttrInfo info, string value>
+    : EnumParameter<info> {
+  let defaultValue = info.cppType # "::" # value;
+}
+
+#endif // TE_DIALECT_QUANT_IR_QUANTENUMS_TD

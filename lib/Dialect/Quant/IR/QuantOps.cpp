@@ -1,0 +1,528 @@
+//===- QuantOps.cpp - verification, inference and folding -----------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "te/Dialect/Quant/IR/QuantOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "te/Numerics/Formats.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace te::quant;
+
+#define GET_OP_CLASSES
+#include "te/Dialect/Quant/IR/QuantOps.cpp.inc"
+
+void TEQuantDialect::registerOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "te/Dialect/Quant/IR/QuantOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Shared checks
+//===----------------------------------------------------------------------===//
+
+/// Logical shape of a builtin tensor, memref or TensorSpec.
+static ArrayRef<int64_t> getLogicalShape(Type type) {
+  if (auto spec = dyn_cast<TensorSpecType>(type))
+    return spec.getShape();
+  return cast<ShapedType>(type).getShape();
+}
+
+/// Element type of a builtin tensor or memref, nominal dtype of a TensorSpec.
+static Type getLogicalElementType(Type type) {
+  if (auto spec = dyn_cast<TensorSpecType>(type))
+    return spec.getNominalDtype();
+  return cast<ShapedType>(type).getElementType();
+}
+
+/// Checks that the two have the same rank and no contradicting static dims.
+static LogicalResult verifySameShape(Operation *op, StringRef what,
+                                     ArrayRef<int64_t> shape, StringRef other,
+                                     ArrayRef<int64_t> otherShape) {
+  if (succeeded(verifyCompatibleShape(shape, otherShape)))
+    return success();
+  auto print = [](ArrayRef<int64_t> dims) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << '(';
+    llvm::interleaveComma(dims, os, [&](int64_t dim) {
+      if (ShapedType::isDynamic(dim))
+        os << '?';
+      else
+        os << dim;
+    });
+    os << ')';
+    return text;
+  };
+  return op->emitOpError() << "shape of " << what << " " << print(shape)
+                           << " must equal shape of " << other << " "
+                           << print(otherShape);
+}
+
+/// Checks a one-dimensional operand group of `quantize`.
+static LogicalResult verifyVectorOperand(Operation *op, StringRef group,
+                                         Type type, int64_t size,
+                                         Type elementType) {
+  auto shaped = cast<ShapedType>(type);
+  if (shaped.getRank() == 1 && shaped.getDimSize(0) == size &&
+      shaped.getElementType() == elementType)
+    return success();
+  return op->emitOpError() << "expected '" << group << "' to have " << size
+                           << (size == 1 ? " element of " : " elements of ")
+                           << elementType << ", but got " << type;
+}
+
+/// The groups of `quantize` against what the family takes. `numOutAmaxes`: how
+/// many amaxes the op returns.
+template <typename OpTy>
+static LogicalResult verifySignature(OpTy op, QuantizerAttrInterface quantizer,
+                                     bool returnsAmax) {
+  QuantizeSignature signature = quantizer.getQuantizeSignature();
+  MLIRContext *context = op.getContext();
+  Type f32 = Float32Type::get(context);
+  auto has = [](bool given) { return given ? "is given" : "is missing"; };
+  if (bool(op.getScale()) != signature.takesScale)
+    return op.emitOpError()
+           << "'" << quantizer.getFamily() << "' takes "
+           << (signature.takesScale ? "a" : "no") << " scale operand, but one "
+           << has(bool(op.getScale()));
+  if (bool(op.getRng()) != signature.takesRandomState)
+    return op.emitOpError()
+           << "'rng' is there exactly when the quantizer rounds "
+              "stochastically, but it "
+           << has(bool(op.getRng()));
+  size_t numAmaxes = op.getAmax().size();
+  if (numAmaxes != 0 && numAmaxes != signature.numAmaxes)
+    return op.emitOpError() << "expected " << signature.numAmaxes
+                            << " operands of 'amax' for '"
+                            << quantizer.getFamily() << "', but got "
+                            << numAmaxes;
+  if (returnsAmax != signature.returnsAmax)
+    return op.emitOpError()
+           << "'" << quantizer.getFamily() << "' returns "
+           << (signature.returnsAmax ? "an" : "no")
+           << " amax, but the result for one " << has(returnsAmax);
+  if (op.getNoop() && failed(verifyVectorOperand(
+                          op, "noop", op.getNoop().getType(), 1, f32)))
+    return failure();
+  if (op.getScale() && failed(verifyVectorOperand(
+                           op, "scale", op.getScale().getType(), 1, f32)))
+    return failure();
+  for (Value amax : op.getAmax())
+    if (failed(verifyVectorOperand(op, "amax", amax.getType(), 1, f32)))
+      return failure();
+  if (op.getRng())
+    return verifyVectorOperand(op, "rng", op.getRng().getType(), 2,
+                               IntegerType::get(context, 64));
+  return success();
+}
+
+/// Checks that `types` are the inner tensors `expected`.
+static LogicalResult verifyInnerTypes(Operation *op, LayoutAttr layout,
+                                      ArrayRef<int64_t> logicalShape,
+                                      TypeRange types) {
+  if (types.size() != layout.size())
+    return op->emitOpError() << "expected " << layout.size()
+                             << " inner tensors, but got " << types.size();
+  SmallVector<int64_t> shape;
+  for (auto [index, type] : llvm::enumerate(types)) {
+    if (failed(layout.getShape(index, logicalShape, shape)))
+      return op->emitOpError() << "the shape of inner tensor '"
+                               << layout.getNames()[index].getValue()
+                               << "' overflows 64 bits";
+    auto shaped = cast<ShapedType>(type);
+    if (shaped.getElementType() != layout.getElementTypes()[index] ||
+        failed(verifyCompatibleShape(shaped.getShape(), shape)))
+      return op->emitOpError()
+             << "expected inner tensor " << index << " '"
+             << layout.getNames()[index].getValue() << "' to be "
+             << RankedTensorType::get(shape, layout.getElementTypes()[index])
+             << ", but got " << type;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// EmptyOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmptyOp::verify() {
+  TensorSpecType type = getResult().getType();
+  size_t numDynamic = llvm::count_if(type.getShape(), ShapedType::isDynamic);
+  if (getDynamicSizes().size() != numDynamic)
+    return emitOpError() << "expected " << numDynamic
+                         << " dynamic sizes, but got "
+                         << getDynamicSizes().size();
+  // A custom quantizer without a quantize function still allocates.
+  if (!type.isQuantized() || isa<CustomAttr>(type.getQuantizer()))
+    return success();
+  return type.getQuantizer().verifyQuantize([&] { return emitOpError(); },
+                                            type.getNominalDtype());
+}
+
+//===----------------------------------------------------------------------===//
+// QuantizeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult QuantizeOp::verify() {
+  TensorSpecType type = getResult().getType();
+  if (failed(verifySameShape(*this, "the input",
+                             getLogicalShape(getInput().getType()),
+                             "the result", type.getShape())))
+    return failure();
+  Type dtype = getLogicalElementType(getInput().getType());
+  if (dtype != type.getNominalDtype())
+    return emitOpError() << "element type of the input (" << dtype
+                         << ") must equal the nominal dtype of the result ("
+                         << type.getNominalDtype() << ")";
+  if (getInto() && getInto().getType() != type)
+    return emitOpError() << "type of 'into' (" << getInto().getType()
+                         << ") must equal the result's type (" << type << ")";
+  if (getNoop() && !getInto())
+    return emitOpError() << "'noop' needs 'into': without it there is nothing "
+                            "to leave as it is";
+  if (failed(verifySignature(*this, type.getQuantizer(),
+                             bool(getAmaxResult()))))
+    return failure();
+  if (getAmaxResult() && failed(verifyVectorOperand(
+                             *this, "amax result", getAmaxResult().getType(), 1,
+                             Float32Type::get(getContext()))))
+    return failure();
+  return verifyQuantizable([&] { return emitOpError(); }, type);
+}
+
+//===----------------------------------------------------------------------===//
+// DequantizeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult DequantizeOp::verify() {
+  return verifySameShape(*this, "the input", getInput().getType().getShape(),
+                         "the result", getLogicalShape(getResult().getType()));
+}
+
+//===----------------------------------------------------------------------===//
+// AssembleOp, DisassembleOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult AssembleOp::verify() {
+  TensorSpecType type = getResult().getType();
+  return verifyInnerTypes(*this, type.getLayout(), type.getShape(),
+                          getInners().getTypes());
+}
+
+OpFoldResult AssembleOp::fold(FoldAdaptor) {
+  // assemble(disassemble(x)) -> x
+  if (getInners().empty())
+    return {};
+  auto source = getInners().front().getDefiningOp<DisassembleOp>();
+  if (!source || source.getInput().getType() != getResult().getType() ||
+      source.getInners() != getInners())
+    return {};
+  return source.getInput();
+}
+
+LogicalResult DisassembleOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc, ValueRange operands,
+    DictionaryAttr, OpaqueProperties, RegionRange,
+    SmallVectorImpl<Type> &inferredReturnTypes) {
+  auto type = operands.empty() ? TensorSpecType()
+                               : dyn_cast<TensorSpecType>(operands[0].getType());
+  if (!type)
+    return emitOptionalError(loc, "expected a TensorSpec operand");
+  inferredReturnTypes = type.getInnerTypes();
+  return success();
+}
+
+LogicalResult DisassembleOp::verify() {
+  TensorSpecType type = getInput().getType();
+  return verifyInnerTypes(*this, type.getLayout(), type.getShape(),
+                          getInners().getTypes());
+}
+
+LogicalResult DisassembleOp::fold(FoldAdaptor,
+                                  SmallVectorImpl<OpFoldResult> &results) {
+  // disassemble(assemble(x...)) -> x...
+  auto source = getInput().getDefiningOp<AssembleOp>();
+  if (!source || source.getInners().getTypes() != getInners().getTypes())
+    return failure();
+  llvm::append_range(results, source.getInners());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// UpdateUsageOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult UpdateUsageOp::verify() {
+  TensorSpecType from = getInput().getType();
+  TensorSpecType to = getResult().getType();
+  Usage usage = to.getQuantizer().getUsage();
+  QuantizerAttrInterface expected = from.getQuantizer().withUsage(usage);
+  if (!expected || from.withQuantizer(expected) != to)
+    return emitOpError() << "expected a result type that differs from " << from
+                         << " in usage only, but got " << to;
+  UsageChange change = from.getQuantizer().getUsageChange(usage);
+  if (change.kind == UsageChange::Illegal)
+    return emitOpError() << "cannot change usage of '"
+                         << from.getQuantizer().getFamily() << "' from "
+                         << stringifyUsage(from.getQuantizer().getUsage())
+                         << " to " << stringifyUsage(usage) << ": "
+                         << change.reason;
+  return success();
+}
+
+OpFoldResult UpdateUsageOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getResult().getType())
+    return getInput();
+  return {};
+}
+
+LogicalResult UpdateUsageOp::canonicalize(UpdateUsageOp op,
+                                          PatternRewriter &rewriter) {
+  // quantize followed by a drop, without another use, is a narrower quantize.
+  // Not where the random stream depends on the usage, nor in place.
+  auto quantize = op.getInput().getDefiningOp<QuantizeOp>();
+  if (!quantize)
+    return rewriter.notifyMatchFailure(op, "input is not quantized here");
+  if (!quantize.getResult().hasOneUse())
+    return rewriter.notifyMatchFailure(op, "quantize has other uses");
+  if (quantize.getInto() || quantize.getRng())
+    return rewriter.notifyMatchFailure(op, "in place or stochastic");
+  TensorSpecType to = op.getResult().getType();
+  QuantizerAttrInterface quantizer = quantize.getResult().getType().getQuantizer();
+  if (quantizer.getUsageChange(to.getQuantizer().getUsage()).kind !=
+      UsageChange::Drop)
+    return rewriter.notifyMatchFailure(op, "not a drop");
+  QuantizeSignature before = quantizer.getQuantizeSignature();
+  QuantizeSignature after = to.getQuantizer().getQuantizeSignature();
+  if (before.takesScale != after.takesScale ||
+      before.returnsAmax != after.returnsAmax ||
+      before.numAmaxes != after.numAmaxes)
+    return rewriter.notifyMatchFailure(op, "operands depend on the usage");
+  // A usage that remains may be one no kernel makes alone.
+  ScopedDiagnosticHandler silence(op.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  if (failed(verifyQuantizable([&] { return op.emitOpError(); }, to)))
+    return rewriter.notifyMatchFailure(op, "cannot be quantized alone");
+  rewriter.setInsertionPoint(quantize);
+  Operation *narrow = rewriter.clone(*quantize);
+  cast<QuantizeOp>(narrow).getResult().setType(to);
+  rewriter.replaceOp(op, narrow->getResult(0));
+  rewriter.replaceOp(quantize, narrow->getResults());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// SwizzleOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult SwizzleOp::verify() {
+  TensorSpecType from = getInput().getType();
+  TensorSpecType to = getResult().getType();
+  QuantizerAttrInterface quantizer = from.getQuantizer();
+  if (!quantizer.hasGemmScaleOrder())
+    return emitOpError() << "scales of '" << quantizer.getFamily()
+                         << "' have one order only";
+  QuantizerAttrInterface expected =
+      quantizer.withOptimizeForGemm(to.getQuantizer().getOptimizeForGemm());
+  if (from.withQuantizer(expected) != to)
+    return emitOpError() << "expected a result type that differs from " << from
+                         << " in 'optimize_for_gemm' only, but got " << to;
+  return success();
+}
+
+OpFoldResult SwizzleOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getResult().getType())
+    return getInput();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// CastOp
+//===----------------------------------------------------------------------===//
+
+/// The format of an element type we convert, or nothing.
+static std::optional<te::numerics::Format> getFormat(Type type) {
+  using te::numerics::Format;
+  return llvm::TypeSwitch<Type, std::optional<Format>>(getElementTypeOrSelf(type))
+      .Case<Float32Type>([](auto) { return Format::F32; })
+      .Case<BFloat16Type>([](auto) { return Format::BF16; })
+      .Case<Float16Type>([](auto) { return Format::F16; })
+      .Case<Float8E4M3FNType>([](auto) { return Format::E4M3; })
+      .Case<Float8E5M2Type>([](auto) { return Format::E5M2; })
+      .Case<Float4E2M1FNType>([](auto) { return Format::E2M1; })
+      .Case<Float8E8M0FNUType>([](auto) { return Format::E8M0; })
+      .Default([](Type) { return std::nullopt; });
+}
+
+LogicalResult CastOp::verify() {
+  for (Type type : {getInput().getType(), getResult().getType()})
+    if (!getFormat(type))
+      return emitOpError() << "expected elements of f32, bf16, f16, f8E4M3FN, "
+                              "f8E5M2, f4E2M1FN or f8E8M0FNU, but got "
+                           << type;
+  auto isWide = [](Type type) {
+    return getElementTypeOrSelf(type).getIntOrFloatBitWidth() >= 16;
+  };
+  if (!isWide(getInput().getType()) && !isWide(getResult().getType()))
+    return emitOpError() << "expected f32, bf16 or f16 on one side, but got "
+                         << getInput().getType() << " and "
+                         << getResult().getType();
+  return success();
+}
+
+OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
+  if (getInput().getType() == getResult().getType())
+    return getInput();
+  // Through our own conversions: upstream's disagree on saturation and E8M0.
+  std::optional<te::numerics::Format> from = getFormat(getInput().getType());
+  std::optional<te::numerics::Format> to = getFormat(getResult().getType());
+  auto elementType = cast<FloatType>(getElementTypeOrSelf(getResult().getType()));
+  auto convert = [&](const APFloat &value) {
+    uint32_t bits = value.bitcastToAPInt().getZExtValue();
+    uint32_t result =
+        te::numerics::encode(*to, te::numerics::decode(*from, bits));
+    return APFloat(elementType.getFloatSemantics(),
+                   APInt(elementType.getWidth(), result));
+  };
+  Attribute input = adaptor.getInput();
+  if (auto scalar = dyn_cast_if_present<FloatAttr>(input))
+    return FloatAttr::get(elementType, convert(scalar.getValue()));
+  auto elements = dyn_cast_if_present<DenseFPElementsAttr>(input);
+  if (!elements)
+    return {};
+  auto type = cast<ShapedType>(getResult().getType());
+  if (elements.isSplat())
+    return DenseElementsAttr::get(type,
+                                  convert(elements.getSplatValue<APFloat>()));
+  SmallVector<APFloat> values;
+  for (const APFloat &value : elements)
+    values.push_back(convert(value));
+  return DenseElementsAttr::get(type, values);
+}
+
+//===----------------------------------------------------------------------===//
+// CheckOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CheckOp::canonicalize(CheckOp op, PatternRewriter &rewriter) {
+  if (!matchPattern(op.getCondition(), m_One()))
+    return rewriter.notifyMatchFailure(op, "not known to hold");
+  rewriter.eraseOp(op);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops on inner tensors
+//===----------------------------------------------------------------------===//
+
+using Effects = SmallVectorImpl<
+    SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+/// Destination style on buffers: the outs are written, everything else that is
+/// a buffer is read. `readsOuts`: the outs may keep their contents.
+static void getIntoEffects(Operation *op, OperandRange outs, bool readsOuts,
+                           Effects &effects) {
+  unsigned firstOut = outs.getBeginOperandIndex();
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<BaseMemRefType>(operand.get().getType()))
+      continue;
+    unsigned index = operand.getOperandNumber();
+    bool isOut = index >= firstOut && index < firstOut + outs.size();
+    if (!isOut || readsOuts)
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (isOut)
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  }
+}
+
+/// Tensors or memrefs throughout; with tensors one result for each out.
+static LogicalResult verifyInto(Operation *op, ValueRange shaped,
+                                TypeRange outs) {
+  bool isTensor = isa<TensorType>(outs.front());
+  for (Value value : shaped)
+    if (isa<TensorType>(value.getType()) != isTensor)
+      return op->emitOpError()
+             << "expected tensors or memrefs throughout, but got both";
+  if (op->getResultTypes() != (isTensor ? outs : TypeRange()))
+    return op->emitOpError()
+           << "expected "
+           << (isTensor ? "the types of 'outs' as results"
+                        : "no results with memrefs");
+  return success();
+}
+
+void QuantizeIntoOp::getEffects(Effects &effects) {
+  getIntoEffects(*this, getOuts(), bool(getNoop()), effects);
+}
+
+LogicalResult QuantizeIntoOp::verify() {
+  if (getOuts().empty())
+    return emitOpError() << "expected the inner tensors as 'outs'";
+  if (failed(verifyInto(*this, getOperands(), getOuts().getTypes())))
+    return failure();
+  bool returnsAmax = getQuantizer().getQuantizeSignature().returnsAmax;
+  if (failed(verifySignature(*this, getQuantizer(), returnsAmax)))
+    return failure();
+  auto input = cast<ShapedType>(getInput().getType());
+  LayoutAttr layout = getLayout(getQuantizer(), input.getElementType());
+  TypeRange inners = getOuts().getTypes();
+  if (returnsAmax) {
+    if (failed(verifyVectorOperand(*this, "amax out", inners.back(), 1,
+                                   Float32Type::get(getContext()))))
+      return failure();
+    inners = inners.drop_back();
+  }
+  return verifyInnerTypes(*this, layout, input.getShape(), inners);
+}
+
+void DequantizeIntoOp::getEffects(Effects &effects) {
+  getIntoEffects(*this, getOperation()->getOperands().take_back(1),
+                 /*readsOuts=*/false, effects);
+}
+
+LogicalResult DequantizeIntoOp::verify() {
+  if (failed(verifyInto(*this, getOperands(), getOuts().getType())))
+    return failure();
+  auto output = cast<ShapedType>(getOuts().getType());
+  LayoutAttr layout = getLayout(getQuantizer(), output.getElementType());
+  return verifyInnerTypes(*this, layout, output.getShape(),
+                          getInners().getTypes());
+}
+
+void SwizzleIntoOp::getEffects(Effects &effects) {
+  getIntoEffects(*this, getOperation()->getOperands().take_back(1),
+                 /*readsOuts=*/false, effects);
+}
+
+LogicalResult SwizzleIntoOp::verify() {
+  if (failed(verifyInto(*this, {getInput(), getOuts()}, getOuts().getType())))
+    return failure();
+  if (!getQuantizer().hasGemmScaleOrder())
+    return emitOpError() << "scales of '" << getQuantizer().getFamily()
+                         << "' have one order only";
+  LayoutAttr layout = getLayout(getQuantizer(), Float32Type::get(getContext()));
+  std::optional<unsigned> index = layout.lookup(getInner());
+  if (!index)
+    return emitOpError() << "expected the name of an inner tensor of '"
+                         << getQuantizer() << "', but got '" << getInner()
+                         << "'";
+  auto input = cast<ShapedType>(getInput().getType());
+  auto output = cast<ShapedType>(getOuts().getType());
+  if (input.getElementType() != layout.getElementTypes()[*index] ||
+      output.getElementType() != input.getElementType())
+    return emitOpError() << "expected elements of "
+                         << layout.getElementTypes()[*index] << ", but got "
+                         << input.getElementType() << " and "
+                         << output.getElementType();
+  return verifySameShape(*this, "the input", input.getShape(), "the output",
+                         output.getShape());
+}

@@ -1,0 +1,284 @@
+//===- QuantizersComposed.cpp - identity, hybrid and custom quantizers -===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "te/Dialect/Quant/IR/Quant.h"
+
+using namespace mlir;
+using namespace te::quant;
+
+//===----------------------------------------------------------------------===//
+// Identity
+//===----------------------------------------------------------------------===//
+
+LogicalResult IdentityAttr::verify(function_ref<InFlightDiagnostic()>, Usage,
+                                   bool, bool) {
+  return success();
+}
+
+StringRef IdentityAttr::getFamily() const { return getMnemonic(); }
+
+QuantizerAttrInterface IdentityAttr::withUsage(Usage usage) const {
+  return get(getContext(), usage, getInternal(), getOptimizeForGemm());
+}
+
+QuantizerAttrInterface
+IdentityAttr::withOptimizeForGemm(bool optimizeForGemm) const {
+  return get(getContext(), getUsage(), getInternal(), optimizeForGemm);
+}
+
+bool IdentityAttr::hasGemmScaleOrder() const { return false; }
+
+LayoutAttr IdentityAttr::computeLayout(Type nominalDtype) const {
+  LayoutBuilder b(getContext());
+  return b.add("hp_data", nominalDtype, {b.leading, b.cols}).build();
+}
+
+SmallVector<StringAttr> IdentityAttr::getCanonicalOrder() const {
+  return getNames(getContext(), {"hp_data"});
+}
+
+SmallVector<BlockConstraint> IdentityAttr::getQuantizeConstraints() const {
+  return {};
+}
+
+std::optional<SmallVector<BlockConstraint>>
+IdentityAttr::getGatherConstraints() const {
+  return SmallVector<BlockConstraint>();
+}
+
+bool IdentityAttr::isRequantizationSafe() const { return true; }
+
+bool IdentityAttr::isRowOnlyAllGather() const { return false; }
+
+UsageChange IdentityAttr::getUsageChange(std::optional<Usage>) const {
+  return {UsageChange::None};
+}
+
+//===----------------------------------------------------------------------===//
+// Hybrid
+//===----------------------------------------------------------------------===//
+
+LogicalResult HybridAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 QuantizerAttrInterface rowwise,
+                                 QuantizerAttrInterface columnwise, Usage usage,
+                                 ColumnwiseSource columnwiseSource,
+                                 bool internal, bool optimizeForGemm) {
+  for (auto [name, child] : {std::pair<StringRef, QuantizerAttrInterface>(
+                                 "rowwise", rowwise),
+                             {"columnwise", columnwise}}) {
+    if (!child)
+      return emitError() << "expected a quantizer as the " << name << " child";
+    if (isa<HybridAttr>(child))
+      return emitError() << "expected a " << name
+                         << " child that is not itself 'hybrid'";
+    if (child.getUsage() != Usage::Both)
+      return emitError() << "expected the " << name
+                         << " child to leave 'usage' out, but got "
+                         << stringifyUsage(child.getUsage());
+    if (!child.withUsage(Usage::Rowwise))
+      return emitError() << "expected a " << name
+                         << " child with a usage, but got '"
+                         << child.getFamily() << "'";
+  }
+  return success();
+}
+
+StringRef HybridAttr::getFamily() const { return getMnemonic(); }
+
+QuantizerAttrInterface HybridAttr::getRowwiseChild() const {
+  return getRowwise().withUsage(Usage::Rowwise);
+}
+
+QuantizerAttrInterface HybridAttr::getColumnwiseChild() const {
+  return getColumnwise().withUsage(Usage::Columnwise);
+}
+
+QuantizerAttrInterface HybridAttr::withUsage(Usage usage) const {
+  return get(getContext(), getRowwise(), getColumnwise(), usage,
+             getColumnwiseSource(), getInternal(), getOptimizeForGemm());
+}
+
+QuantizerAttrInterface
+HybridAttr::withOptimizeForGemm(bool optimizeForGemm) const {
+  return get(getContext(), getRowwise(), getColumnwise(), getUsage(),
+             getColumnwiseSource(), getInternal(), optimizeForGemm);
+}
+
+// The children decide, each for itself.
+bool HybridAttr::hasGemmScaleOrder() const { return false; }
+
+/// Name of a child's inner tensor inside the hybrid: prefixed once.
+static std::string prefixed(StringRef prefix, StringRef name) {
+  return name.starts_with(prefix) ? name.str() : (prefix + name).str();
+}
+
+LayoutAttr HybridAttr::computeLayout(Type nominalDtype) const {
+  SmallVector<StringAttr> names;
+  SmallVector<Type> elementTypes;
+  SmallVector<AffineMap> shapes;
+  auto append = [&](StringRef prefix, QuantizerAttrInterface child) {
+    LayoutAttr layout = child.computeLayout(nominalDtype);
+    for (StringAttr name : layout.getNames())
+      names.push_back(StringAttr::get(getContext(), prefixed(prefix, name)));
+    llvm::append_range(elementTypes, layout.getElementTypes());
+    llvm::append_range(shapes, layout.getShapes());
+  };
+  if (hasRowwise())
+    append("rowwise_", getRowwiseChild());
+  if (hasColumnwise())
+    append("columnwise_", getColumnwiseChild());
+  return LayoutAttr::get(getContext(), names, elementTypes, shapes);
+}
+
+SmallVector<StringAttr> HybridAttr::getCanonicalOrder() const {
+  SmallVector<StringAttr> order;
+  auto append = [&](StringRef prefix, QuantizerAttrInterface child) {
+    for (StringAttr name : child.getCanonicalOrder())
+      order.push_back(StringAttr::get(getContext(), prefixed(prefix, name)));
+  };
+  append("rowwise_", getRowwiseChild());
+  append("columnwise_", getColumnwiseChild());
+  return order;
+}
+
+SmallVector<BlockConstraint> HybridAttr::getQuantizeConstraints() const {
+  SmallVector<BlockConstraint> constraints;
+  if (hasRowwise())
+    llvm::append_range(constraints, getRowwiseChild().getQuantizeConstraints());
+  if (hasColumnwise())
+    llvm::append_range(constraints,
+                       getColumnwiseChild().getQuantizeConstraints());
+  return constraints;
+}
+
+LogicalResult
+HybridAttr::verifyQuantize(function_ref<InFlightDiagnostic()> emitError,
+                           Type nominalDtype) const {
+  if (hasRowwise() &&
+      failed(getRowwiseChild().verifyQuantize(emitError, nominalDtype)))
+    return failure();
+  if (hasColumnwise())
+    return getColumnwiseChild().verifyQuantize(emitError, nominalDtype);
+  return success();
+}
+
+QuantizeSignature HybridAttr::getQuantizeSignature() const {
+  QuantizeSignature signature;
+  auto merge = [&](QuantizerAttrInterface child) {
+    QuantizeSignature other = child.getQuantizeSignature();
+    signature.takesScale |= other.takesScale;
+    signature.returnsAmax |= other.returnsAmax;
+    signature.takesRandomState |= other.takesRandomState;
+  };
+  if (hasRowwise())
+    merge(getRowwiseChild());
+  if (hasColumnwise())
+    merge(getColumnwiseChild());
+  return signature;
+}
+
+std::optional<SmallVector<BlockConstraint>>
+HybridAttr::getGatherConstraints() const {
+  return SmallVector<BlockConstraint>();
+}
+
+bool HybridAttr::isRequantizationSafe() const {
+  bool readsRowwise =
+      hasRowwise() ||
+      getColumnwiseSource() == ColumnwiseSource::RowwiseDequantized;
+  if (readsRowwise && !getRowwiseChild().isRequantizationSafe())
+    return false;
+  return !hasColumnwise() || getColumnwiseChild().isRequantizationSafe();
+}
+
+bool HybridAttr::isRowOnlyAllGather() const {
+  return getRowwiseChild().isRowOnlyAllGather() ||
+         isa<NVFP4Attr>(getColumnwise());
+}
+
+UsageChange HybridAttr::getUsageChange(std::optional<Usage> usage) const {
+  if (usage == getUsage())
+    return {UsageChange::None};
+  if (!usage || getUsage() == Usage::Both)
+    return {UsageChange::Drop};
+  return {UsageChange::Illegal, hasRowwise() ? columnwiseNotDerivable
+                                             : rowwiseNotDerivable};
+}
+
+//===----------------------------------------------------------------------===//
+// Custom
+//===----------------------------------------------------------------------===//
+
+LogicalResult CustomAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringAttr format, LayoutAttr layout,
+                                 ArrayAttr storageOrder, StringAttr quantize,
+                                 StringAttr dequantize) {
+  if (format.empty())
+    return emitError() << "expected a name";
+  if (storageOrder)
+    for (Attribute entry : storageOrder)
+      if (!isa<StringAttr>(entry))
+        return emitError() << "expected storage_order to list names, but got '"
+                           << entry << "'";
+  return success();
+}
+
+StringRef CustomAttr::getFamily() const { return getMnemonic(); }
+
+Usage CustomAttr::getUsage() const { return Usage::Both; }
+
+QuantizerAttrInterface CustomAttr::withUsage(Usage usage) const {
+  return usage == Usage::Both ? *this : QuantizerAttrInterface();
+}
+
+bool CustomAttr::getInternal() const { return false; }
+
+bool CustomAttr::getOptimizeForGemm() const { return false; }
+
+QuantizerAttrInterface CustomAttr::withOptimizeForGemm(bool) const {
+  return *this;
+}
+
+bool CustomAttr::hasGemmScaleOrder() const { return false; }
+
+LayoutAttr CustomAttr::computeLayout(Type) const { return getLayout(); }
+
+SmallVector<StringAttr> CustomAttr::getCanonicalOrder() const {
+  if (!getStorageOrder())
+    return llvm::to_vector(getLayout().getNames());
+  return llvm::map_to_vector(getStorageOrder(), [](Attribute name) {
+    return cast<StringAttr>(name);
+  });
+}
+
+SmallVector<BlockConstraint> CustomAttr::getQuantizeConstraints() const {
+  return {};
+}
+
+LogicalResult
+CustomAttr::verifyQuantize(function_ref<InFlightDiagnostic()> emitError,
+                           Type) const {
+  if (getQuantize())
+    return success();
+  return emitError() << "expected custom quantizer '" << getFormat().getValue()
+                     << "' to name a 'quantize' function";
+}
+
+std::optional<SmallVector<BlockConstraint>>
+CustomAttr::getGatherConstraints() const {
+  return std::nullopt;
+}
+
+bool CustomAttr::isRequantizationSafe() const { return false; }
+
+bool CustomAttr::isRowOnlyAllGather() const { return false; }
+
+UsageChange CustomAttr::getUsageChange(std::optional<Usage> usage) const {
+  if (usage == Usage::Both)
+    return {UsageChange::None};
+  return {UsageChange::Illegal, "a custom layout has no usage to change"};
+}
