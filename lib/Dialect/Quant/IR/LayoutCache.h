@@ -25,11 +25,7 @@ private:
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, LayoutAttr> layouts;
 };
 
-// The two generated attribute files, joined by the dialect.
-mlir::OptionalParseResult parseLayoutAttribute(mlir::AsmParser &parser,
-                                               llvm::StringRef *mnemonic,
-                                               mlir::Type type,
-                                               mlir::Attribute &attr);
+// Entry points of the two generated attribute files, joined by the dialect.
 llvm::LogicalResult printLayoutAttribute(mlir::Attribute attr,
                                          mlir::AsmPrinter &printer);
 mlir::OptionalParseResult parseQuantizerAttribute(mlir::AsmParser &parser,

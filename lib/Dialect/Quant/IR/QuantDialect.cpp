@@ -43,14 +43,12 @@ void TEQuantDialect::initialize() {
 Attribute TEQuantDialect::parseAttribute(DialectAsmParser &parser,
                                        Type type) const {
   SMLoc loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword(LayoutAttr::getMnemonic())))
+    return LayoutAttr::parse(parser, type);
   StringRef mnemonic;
   Attribute attr;
   OptionalParseResult result =
-      parseLayoutAttribute(parser, &mnemonic, type, attr);
-  if (result.has_value())
-    return attr;
-  // The mnemonic is consumed by now, so this family of parsers goes by name.
-  result = parseQuantizerAttribute(parser, &mnemonic, type, attr);
+      parseQuantizerAttribute(parser, &mnemonic, type, attr);
   if (result.has_value())
     return attr;
   parser.emitError(loc) << "unknown attribute '" << mnemonic

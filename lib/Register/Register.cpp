@@ -1,0 +1,21 @@
+//===- Register.cpp - the only lists of what exists -----------------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "te/Dialect/Quant/IR/Quant.h"
+#include "te/InitAll.h"
+
+using namespace mlir;
+
+void te::quant::registerAllDialects(DialectRegistry &registry) {
+  registry.insert<TEQuantDialect>();
+}
+
+void te::quant::registerAllExtensions(DialectRegistry &registry) {}
+
+void te::quant::registerAllPasses() {}
+
+void te::quant::registerAllPipelines() {}
