@@ -1,0 +1,45 @@
+//===- Pipelines.h - whole lowerings, by name and from C++ ----------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TE_PIPELINES_PIPELINES_H
+#define TE_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace te::quant {
+
+/// Options of `te-quant-gpu-pipeline`.
+struct GPUPipelineOptions
+    : public mlir::PassPipelineOptions<GPUPipelineOptions> {
+  Option<std::string> chip{
+      *this, "chip", llvm::cl::desc("GPU to compile for (default sm_90a)"),
+      llvm::cl::init("sm_90a")};
+  Option<std::string> format{
+      *this, "format",
+      llvm::cl::desc("what kernels are embedded as: isa (PTX, default), bin "
+                     "(cubin), fatbin, or llvm (bitcode, for the emulator)"),
+      llvm::cl::init("isa")};
+  Option<std::string> kernels{
+      *this, "kernels",
+      llvm::cl::desc("folder where each kernel module is written as well, as "
+                     "NAME.ptx, .cubin, .fatbin or .bc")};
+};
+
+/// From quantized values to LLVM with embedded kernels:
+///   expand, bufferize, tie results, loops and launches, NVVM, binary, LLVM.
+/// Needs nothing but LLVM for the formats isa and llvm; bin and fatbin call
+/// `ptxas`, which must be on the path.
+void buildGPUPipeline(mlir::OpPassManager &pm,
+                      const GPUPipelineOptions &options);
+
+/// Registers the pipelines by name.
+void registerPipelines();
+
+} // namespace te::quant
+
+#endif // TE_PIPELINES_PIPELINES_H

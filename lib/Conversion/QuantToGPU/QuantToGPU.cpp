@@ -1,0 +1,59 @@
+//===- QuantToGPU.cpp - kernels and launches for quantized ops ------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HostToGPU.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "te/Conversion/Passes.h"
+#include "te/Target/TargetInfo.h"
+
+namespace te::quant {
+#define GEN_PASS_DEF_QUANTTOGPUPASS
+#include "te/Conversion/Passes.h.inc"
+} // namespace te::quant
+
+using namespace mlir;
+using namespace te::quant;
+
+namespace {
+struct QuantToGPU : te::quant::impl::QuantToGPUPassBase<QuantToGPU> {
+  using QuantToGPUPassBase::QuantToGPUPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const TargetInfo *target = TargetInfo::lookup(chip);
+    if (!target) {
+      module.emitError() << "unknown chip '" << chip << "', expected one of "
+                         << TargetInfo::getKnownChips();
+      return signalPassFailure();
+    }
+    StreamMap streams = addStreams(module);
+    for (auto [function, stream] : streams)
+      if (failed(lowerHostCode(function, stream)))
+        return signalPassFailure();
+    attachTarget(module, *target);
+  }
+
+private:
+  /// Kernel modules are compiled for the chip with the PTX version it needs.
+  static void attachTarget(ModuleOp module, const TargetInfo &target) {
+    Builder builder(module.getContext());
+    auto attr = NVVM::NVVMTargetAttr::get(
+        module.getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda", target.chip,
+        target.ptxFeature);
+    module.walk([&](gpu::GPUModuleOp kernels) {
+      kernels.setTargetsAttr(builder.getArrayAttr(attr));
+    });
+  }
+};
+} // namespace

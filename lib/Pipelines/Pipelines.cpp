@@ -1,0 +1,106 @@
+//===- Pipelines.cpp - whole lowerings ------------------------------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// No logic but order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "te/Pipelines/Pipelines.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/Transforms/RequestCWrappers.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+#include "te/Conversion/Passes.h"
+#include "te/Dialect/Quant/Transforms/Passes.h"
+
+using namespace mlir;
+
+/// From values to buffers.
+static void addBufferization(OpPassManager &pm) {
+  pm.addPass(te::quant::createQuantExpandPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+  pm.addPass(createLinalgElementwiseOpFusionPass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(te::quant::createQuantTieResultsPass());
+  bufferization::buildBufferDeallocationPipeline(
+      pm, bufferization::BufferDeallocationPipelineOptions());
+  pm.addPass(createConvertBufferizationToMemRefPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+/// From buffers to launches.
+static void addLaunches(OpPassManager &pm, StringRef chip) {
+  pm.addNestedPass<func::FuncOp>(te::quant::createQuantPrepareGPULoopsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(createGpuMapParallelLoopsPass());
+  pm.addPass(createConvertParallelLoopToGpuPass());
+  pm.addNestedPass<func::FuncOp>(createGpuLaunchSinkIndexComputationsPass());
+  pm.addPass(createGpuKernelOutliningPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createCanonicalizerPass());
+  te::quant::QuantToGPUPassOptions toGPU;
+  toGPU.chip = chip.str();
+  pm.addPass(te::quant::createQuantToGPUPass(toGPU));
+}
+
+/// From kernels to embedded binaries, and host code to LLVM.
+static void addCodeGeneration(OpPassManager &pm,
+                              const te::quant::GPUPipelineOptions &options) {
+  auto &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  te::quant::QuantCastsToNVVMPassOptions casts;
+  casts.chip = options.chip;
+  kernels.addPass(te::quant::createQuantCastsToNVVMPass(casts));
+  kernels.addPass(te::quant::createQuantExpandCastsPass());
+  kernels.addPass(te::quant::createQuantGPUToNVVMPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addNestedPass<func::FuncOp>(LLVM::createLLVMRequestCWrappersPass());
+  pm.addPass(createGpuToLLVMConversionPass());
+  GpuModuleToBinaryPassOptions binary;
+  binary.compilationTarget = options.format;
+  pm.addPass(createGpuModuleToBinaryPass(binary));
+  if (!options.kernels.empty()) {
+    te::quant::QuantWriteKernelsPassOptions write;
+    write.folder = options.kernels;
+    pm.addPass(te::quant::createQuantWriteKernelsPass(write));
+  }
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void te::quant::buildGPUPipeline(OpPassManager &pm,
+                                 const GPUPipelineOptions &options) {
+  addBufferization(pm);
+  addLaunches(pm, options.chip);
+  addCodeGeneration(pm, options);
+}
+
+void te::quant::registerPipelines() {
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "te-quant-gpu-pipeline",
+      "Lower quantized tensor programs to LLVM with embedded GPU kernels",
+      buildGPUPipeline);
+}
