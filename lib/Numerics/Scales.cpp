@@ -20,9 +20,17 @@ namespace te::numerics {
 
 static_assert(FLT_EVAL_METHOD == 0, "f32 expressions must round to f32");
 
-/// fmin of the rules: of a NaN and a number, the number.
+// Of a NaN and a number, the number. std::fmin and std::fmax are not that for a
+// signaling NaN, which they may return.
+static float minNumber(float value, float bound) {
+  return value < bound ? value : bound;
+}
+static float maxNumber(float bound, float value) {
+  return value > bound ? value : bound;
+}
+
 static float clampToMaxF32(float value) {
-  return std::fmin(value, fromBits(kMaxF32Bits));
+  return minNumber(value, fromBits(kMaxF32Bits));
 }
 
 static float getBound(E4M3Bound bound) {
@@ -61,9 +69,9 @@ float updateDelayedScale(float *history, size_t length, float amax, float scale,
   // The oldest value still takes part in this maximum; it leaves afterwards.
   float chosen = last;
   if (algorithm == AmaxAlgorithm::Max) {
-    chosen = std::fmax(0.0f, last);
+    chosen = maxNumber(0.0f, last);
     for (size_t i = 1; i < length; ++i)
-      chosen = std::fmax(chosen, history[i]);
+      chosen = maxNumber(chosen, history[i]);
   }
   if (length != 0) {
     for (size_t i = 0; i + 1 < length; ++i)
@@ -117,8 +125,8 @@ float nvfp4ElementScale(uint8_t blockScale, float decodeScale) {
 
 FourOverSixScales fourOverSixBlockScales(float blockAmax, float encodeScale) {
   float base = blockAmax / 6.0f * encodeScale;
-  return {encodeE4M3(std::fmin(base * 1.5f, kMaxE4M3)),
-          encodeE4M3(std::fmin(base, kMaxE4M3))};
+  return {encodeE4M3(minNumber(base * 1.5f, kMaxE4M3)),
+          encodeE4M3(minNumber(base, kMaxE4M3))};
 }
 
 float fourOverSixValue(uint8_t code, uint8_t blockScale, float amax,

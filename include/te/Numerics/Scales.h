@@ -53,8 +53,8 @@ float updateDelayedScale(float *history, size_t length, float amax, float scale,
                          float maxFinite, AmaxAlgorithm algorithm, int margin,
                          bool keepOnZeroAmax);
 
-/// The MXFP8 scale code of an FP8 block whose stored inverse scale is a power of
-/// two: its exponent field (numerics: 3.4).
+/// The MXFP8 scale code of an FP8 block whose stored inverse scale is a power
+/// of two: its exponent field (numerics: 3.4).
 uint8_t e8m0OfPowerOfTwo(float inverse);
 
 //===----------------------------------------------------------------------===//
