@@ -24,6 +24,9 @@
 
 using namespace mlir;
 
+/// Threads of a block where upstream's loop mapping makes the kernel.
+static constexpr int64_t threadsPerBlock = 256;
+
 /// From values to buffers.
 static void addBufferization(OpPassManager &pm) {
   pm.addPass(te::quant::createQuantExpandPass());
@@ -47,7 +50,9 @@ static void addBufferization(OpPassManager &pm) {
 /// From buffers to launches.
 static void addLaunches(OpPassManager &pm, StringRef chip) {
   pm.addNestedPass<func::FuncOp>(te::quant::createQuantPrepareGPULoopsPass());
-  pm.addPass(createCanonicalizerPass());
+  // No canonicalization in between: it dissolves loops of one iteration.
+  pm.addNestedPass<func::FuncOp>(createParallelLoopTilingPass(
+      /*tileSizes=*/{threadsPerBlock}, /*noMinMaxBounds=*/true));
   pm.addNestedPass<func::FuncOp>(createGpuMapParallelLoopsPass());
   pm.addPass(createConvertParallelLoopToGpuPass());
   pm.addNestedPass<func::FuncOp>(createGpuLaunchSinkIndexComputationsPass());

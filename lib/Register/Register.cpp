@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "te/Conversion/Passes.h"
 #include "te/Dialect/Quant/IR/Quant.h"
 #include "te/InitAll.h"
 
@@ -16,6 +17,6 @@ void te::quant::registerAllDialects(DialectRegistry &registry) {
 
 void te::quant::registerAllExtensions(DialectRegistry &registry) {}
 
-void te::quant::registerAllPasses() {}
+void te::quant::registerAllPasses() { registerConversionPasses(); }
 
 void te::quant::registerAllPipelines() {}

@@ -69,4 +69,18 @@ def QuantToGPUPass : Pass<"te-quant-to-gpu", "::mlir::ModuleOp"> {
   ];
 }
 
+def QuantWriteKernelsPass
+    : Pass<"te-quant-write-kernels", "::mlir::ModuleOp"> {
+  let summary = "write each embedded kernel module to a file";
+  let description = [{
+    Before: kernels are in `gpu.binary` ops. After: the same, and each object is
+    in `folder` as NAME.ptx, NAME.cubin, NAME.fatbin or NAME.bc, by its format.
+    A file appears whole or not at all. Fails when a file cannot be written.
+  }];
+  let options = [
+    Option<"folder", "folder", "std::string", "\".\"",
+           "where to write; made if it does not exist">
+  ];
+}
+
 #endif // TE_CONVERSION_PASSES_TD
