@@ -57,21 +57,25 @@ def counts_of_sum_line(lines):
     return None
 
 
-def counts_of_test(status, output):
-    """The counts of one test of ctest: its own sum, else one test."""
+def counts_of_test(status, message, output):
+    """The counts of one test of ctest: its own sum, else one test.
+
+    `status` and `message` are those of ctest's report: run, fail, disabled or
+    notrun, the last with the reason.
+    """
     lines = output.splitlines()
     own = counts_of_lit(lines) or counts_of_sum_line(lines)
     if status == "run":
         return own or Counts(1, 0, 0)
-    if status == "fail":
-        # A suite that stopped early has failed, whatever it counted until then.
-        own = own or Counts(0, 1, 0)
-        return own if own.failed else own._replace(failed=1)
-    return Counts(0, 0, 1)
+    if status == "disabled" or message.startswith("SKIP_"):
+        return own or Counts(0, 0, 1)
+    # It failed, was not built, or stopped early whatever it counted until then.
+    own = own or Counts(0, 1, 0)
+    return own if own.failed else own._replace(failed=1)
 
 
 def run_ctest(arguments):
-    """Runs ctest; returns (name, ctest's status, output) of each test."""
+    """Runs ctest; yields (name, counts, output) of each test."""
     report = os.path.join(os.path.abspath(arguments.build), "test-report.xml")
     if os.path.exists(report):
         os.remove(report)
@@ -87,8 +91,11 @@ def run_ctest(arguments):
     if not os.path.exists(report):
         sys.exit(f"ctest ended with status {status} and left no report")
     for case in xml.etree.ElementTree.parse(report).getroot().iter("testcase"):
-        yield case.get("name"), case.get("status"), case.findtext(
-            "system-out") or ""
+        skipped = case.find("skipped")
+        message = "" if skipped is None else skipped.get("message")
+        output = case.findtext("system-out") or ""
+        yield (case.get("name"),
+               counts_of_test(case.get("status"), message, output), output)
 
 
 def main():
@@ -103,10 +110,9 @@ def main():
     suites = collections.OrderedDict()
     reasons = []
     failures = []
-    for name, status, output in run_ctest(arguments):
-        counts = counts_of_test(status, output)
+    for name, counts, output in run_ctest(arguments):
         # The cases of googletest are many: one row for each of their classes.
-        suite = name.split(".")[0].split("/")[0]
+        suite = name.split(".")[0]
         sums = suites.get(suite, Counts(0, 0, 0))
         suites[suite] = Counts(*map(sum, zip(sums, counts)))
         if counts.failed:
