@@ -25,6 +25,31 @@ using namespace te::quant;
 // Streams
 //===----------------------------------------------------------------------===//
 
+/// The runtime function `name`, declared when it is not yet.
+static LLVM::LLVMFuncOp getRuntimeFunction(ModuleOp module, StringRef name,
+                                           ArrayRef<Type> operands) {
+  if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return existing;
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(module.getContext()), operands);
+  return LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
+}
+
+/// Waits for all work on `stream`, which stays open. `gpu.wait` would end a
+/// stream made here and take one from a caller for an event.
+static void synchronize(OpBuilder &builder, Location loc, Value stream) {
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Value handle =
+      UnrealizedConversionCastOp::create(builder, loc, pointer, stream)
+          .getResult(0);
+  auto module =
+      builder.getBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  LLVM::CallOp::create(
+      builder, loc,
+      getRuntimeFunction(module, "mgpuStreamSynchronize", pointer), handle);
+}
+
 /// Whether nothing but calls in the module refers to `function`.
 static bool isCalledOnly(func::FuncOp function,
                          ArrayRef<SymbolTable::SymbolUse> uses) {
@@ -123,7 +148,7 @@ StreamMap te::quant::addStreams(ModuleOp module) {
       OpBuilder builder(call);
       auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
       if (callee && callee.isDeclaration())
-        gpu::WaitOp::create(builder, call.getLoc(), Type(), value);
+        synchronize(builder, call.getLoc(), value);
       else if (callee && streams.count(callee) && callee.isPrivate())
         call.getOperandsMutable().append(value);
     });
@@ -303,7 +328,7 @@ private:
     gpu::MemcpyOp::create(builder, loc, getToken(), token, device.getMemref(),
                           host);
     // Other streams may use the constant from now on.
-    gpu::WaitOp::create(builder, loc, Type(), token);
+    synchronize(builder, loc, token);
     Value made = getPointer(loc, device.getMemref());
     LLVM::StoreOp::create(builder, loc, made, address);
     scf::YieldOp::create(builder, loc, made);
@@ -363,7 +388,7 @@ private:
     }
     gpu::MemcpyOp::create(builder, loc, getToken(), stream, host,
                           makeMemRef(loc, element, scalarType));
-    gpu::WaitOp::create(builder, loc, Type(), stream);
+    synchronize(builder, loc, stream);
     Value value = memref::LoadOp::create(builder, loc, host);
     op.replaceAllUsesWith(value);
     op.erase();
@@ -374,18 +399,11 @@ private:
     MLIRContext *context = builder.getContext();
     Location loc = op.getLoc();
     Type pointer = LLVM::LLVMPointerType::get(context);
-    auto check = module.lookupSymbol<LLVM::LLVMFuncOp>("teRuntimeCheck");
-    if (!check) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(module.getBody());
-      auto type = LLVM::LLVMFunctionType::get(
-          LLVM::LLVMVoidType::get(context), {builder.getI1Type(), pointer});
-      check = LLVM::LLVMFuncOp::create(builder, module.getLoc(),
-                                       "teRuntimeCheck", type);
-      // The C ABI extends a bool to a register.
-      check.setArgAttr(0, LLVM::LLVMDialect::getZExtAttrName(),
-                       builder.getUnitAttr());
-    }
+    LLVM::LLVMFuncOp check = getRuntimeFunction(
+        module, "teRuntimeCheck", {builder.getI1Type(), pointer});
+    // The C ABI extends a bool to a register.
+    check.setArgAttr(0, LLVM::LLVMDialect::getZExtAttrName(),
+                     builder.getUnitAttr());
     Value message = getString(loc, op.getMessage());
     LLVM::CallOp::create(builder, loc, check,
                          ValueRange{op.getCondition(), message});
