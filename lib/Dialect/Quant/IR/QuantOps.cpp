@@ -346,6 +346,56 @@ OpFoldResult SwizzleOp::fold(FoldAdaptor) {
 }
 
 //===----------------------------------------------------------------------===//
+// AmaxOp, UpdateScaleOp
+//===----------------------------------------------------------------------===//
+
+/// Checks the amaxes that `amax` gives for `quantizer`.
+static LogicalResult verifyAmaxes(Operation *op,
+                                  QuantizerAttrInterface quantizer,
+                                  TypeRange amaxes) {
+  unsigned numAmaxes = quantizer.getQuantizeSignature().numAmaxes;
+  if (numAmaxes == 0)
+    return op->emitOpError()
+           << "'" << quantizer.getFamily()
+           << "' with these options does not scale by an amax of the tensor";
+  if (amaxes.size() != numAmaxes)
+    return op->emitOpError() << "expected " << numAmaxes << " amaxes for '"
+                             << quantizer.getFamily() << "', but got "
+                             << amaxes.size();
+  for (Type amax : amaxes)
+    if (failed(verifyVectorOperand(op, "amax", amax, 1,
+                                   Float32Type::get(op->getContext()))))
+      return failure();
+  return success();
+}
+
+LogicalResult AmaxOp::verify() {
+  return verifyAmaxes(*this, getQuantizer(), getAmaxes().getTypes());
+}
+
+/// What `update_scale` and its destination form have in common.
+template <typename OpTy>
+static LogicalResult verifyUpdateScale(OpTy op) {
+  QuantizerAttrInterface quantizer = op.getQuantizer();
+  if (!quantizer.getQuantizeSignature().takesScale)
+    return op.emitOpError() << "expected a quantizer with delayed scaling, but "
+                               "got '"
+                            << quantizer.getFamily() << "'";
+  Type f32 = Float32Type::get(op.getContext());
+  auto history = cast<ShapedType>(op.getHistory().getType());
+  if (history.getRank() != 1 || history.getDimSize(0) == 0 ||
+      history.getElementType() != f32)
+    return op.emitOpError() << "expected a history of one dim with at least "
+                               "one element of f32, but got "
+                            << history;
+  if (failed(verifyVectorOperand(op, "amax", op.getAmax().getType(), 1, f32)))
+    return failure();
+  return verifyVectorOperand(op, "scale", op.getScale().getType(), 1, f32);
+}
+
+LogicalResult UpdateScaleOp::verify() { return verifyUpdateScale(*this); }
+
+//===----------------------------------------------------------------------===//
 // CastOp
 //===----------------------------------------------------------------------===//
 
@@ -525,4 +575,69 @@ LogicalResult SwizzleIntoOp::verify() {
                          << output.getElementType();
   return verifySameShape(*this, "the input", input.getShape(), "the output",
                          output.getShape());
+}
+
+void AmaxIntoOp::getEffects(Effects &effects) {
+  getIntoEffects(*this, getOuts(), /*readsOuts=*/false, effects);
+}
+
+LogicalResult AmaxIntoOp::verify() {
+  if (getOuts().empty())
+    return emitOpError() << "expected the amaxes as 'outs'";
+  if (failed(verifyInto(*this, getOperands(), getOuts().getTypes())))
+    return failure();
+  return verifyAmaxes(*this, getQuantizer(), getOuts().getTypes());
+}
+
+void UpdateScaleIntoOp::getEffects(Effects &effects) {
+  getIntoEffects(*this, getOuts(), /*readsOuts=*/false, effects);
+}
+
+LogicalResult UpdateScaleIntoOp::verify() {
+  if (getOuts().size() != 2)
+    return emitOpError() << "expected the new history and scale as 'outs', but "
+                            "got "
+                         << getOuts().size() << " operands";
+  if (failed(verifyInto(*this, getOperands(), getOuts().getTypes())) ||
+      failed(verifyUpdateScale(*this)))
+    return failure();
+  auto history = cast<ShapedType>(getHistory().getType());
+  auto newHistory = cast<ShapedType>(getOuts()[0].getType());
+  if (newHistory.getElementType() != history.getElementType())
+    return emitOpError() << "expected a new history of f32, but got "
+                         << newHistory;
+  if (failed(verifySameShape(*this, "the history", history.getShape(),
+                             "the new history", newHistory.getShape())))
+    return failure();
+  return verifyVectorOperand(*this, "new scale", getOuts()[1].getType(), 1,
+                             Float32Type::get(getContext()));
+}
+
+void DeriveIntoOp::getEffects(Effects &effects) {
+  getIntoEffects(*this, getOuts(), /*readsOuts=*/false, effects);
+}
+
+LogicalResult DeriveIntoOp::verify() {
+  if (getOuts().empty())
+    return emitOpError() << "expected the derived inner tensors as 'outs'";
+  SmallVector<Value> shaped(getInners());
+  llvm::append_range(shaped, getOuts());
+  if (failed(verifyInto(*this, shaped, getOuts().getTypes())))
+    return failure();
+  QuantizerAttrInterface rowwise = getQuantizer().withUsage(Usage::Rowwise);
+  if (getQuantizer().getUsage() != Usage::Both || !rowwise ||
+      rowwise.getUsageChange(Usage::Both).kind != UsageChange::Derive)
+    return emitOpError() << "expected a quantizer with both usages whose "
+                            "columnwise representation can be derived, but got "
+                         << getQuantizer();
+  // The nominal dtype has no part in data that are codes already.
+  Type f32 = Float32Type::get(getContext());
+  LayoutAttr from = getLayout(rowwise, f32);
+  LayoutAttr to = getLayout(getQuantizer(), f32);
+  if (getInners().size() != from.size() ||
+      getOuts().size() != to.size() - from.size())
+    return emitOpError() << "expected " << from.size() << " inner tensors and "
+                         << to.size() - from.size() << " outs, but got "
+                         << getInners().size() << " and " << getOuts().size();
+  return success();
 }

@@ -9,6 +9,7 @@
 #define TE_DIALECT_QUANT_IR_QUANTENUMS_TD
 
 include "mlir/IR/EnumAttr.td"
+include "te/Dialect/Quant/IR/QuantDialect.td"
 
 class TEQuant_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
@@ -40,6 +41,21 @@ def TEQuant_AmaxAlgo : TEQuant_Enum<"AmaxAlgo",
   I32EnumAttrCase<"Max", 0, "max">,
   I32EnumAttrCase<"MostRecent", 1, "most_recent">,
 ]>;
+
+def TEQuant_AmaxAlgoAttr : EnumAttr<TEQuant_Dialect, TEQuant_AmaxAlgo,
+                                    "amax_algo"> {
+  let assemblyFormat = "$value";
+  let summary = "which amax of its history delayed scaling takes";
+  let description = [{
+    `max` or `most_recent`.
+
+    Example:
+
+    ```mlir
+    #te_quant.amax_algo max
+    ```
+  }];
+}
 
 /// An enum parameter with a default, printed as a bare word.
 class TEQuant_EnumParameter<EnumAttrInfo info, string value>

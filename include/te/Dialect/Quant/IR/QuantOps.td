@@ -245,6 +245,76 @@ def TEQuant_SwizzleOp : TEQuant_Op<"swizzle", [Pure]> {
   let hasFolder = 1;
 }
 
+def TEQuant_AmaxOp : TEQuant_Op<"amax", [Pure]> {
+  let summary = "compute the amaxes that a quantizer scales by";
+  let description = [{
+    What `quantize` with the same quantizer computes for itself and what its
+    group `amax` takes, so that a program can reduce it across devices in
+    between: the largest magnitude of the tensor, NaN left out, 0 for a tensor
+    without other values. With the Hadamard transform there is a second one, of
+    the transformed columnwise operand.
+
+    Example:
+
+    ```mlir
+    func.func @amax(%x: tensor<32x64xbf16>) -> tensor<1xf32> {
+      %a = te_quant.amax #te_quant.float8_current_scaling<f8E4M3FN> %x : tensor<32x64xbf16> -> tensor<1xf32>
+      return %a : tensor<1xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+    TEQuant_QuantizerAttrInterface:$quantizer,
+    TEQuant_PlainTensor:$input
+  );
+  let results = (outs Variadic<TEQuant_ScalarTensor>:$amaxes);
+  let assemblyFormat = [{
+    $quantizer $input attr-dict `:` qualified(type($input)) `->` type($amaxes)
+  }];
+  let hasVerifier = 1;
+}
+
+def TEQuant_UpdateScaleOp : TEQuant_Op<"update_scale",
+    [Pure, AllTypesMatch<["history", "newHistory"]>,
+     AllTypesMatch<["scale", "newScale"]>]> {
+  let summary = "roll a history of amaxes and make the next delayed scale";
+  let description = [{
+    `amax` enters the history and the oldest entry leaves it; the scale is
+    `fp8_max * 2^-margin / a`, where `a` is the largest amax of the history (the
+    oldest one included) or the most recent one. A zero, infinite or NaN `a`
+    keeps the scale; a scale that overflows is the largest f32. With
+    `keep_on_zero_amax` a zero `amax` leaves history and scale alone.
+
+    Example:
+
+    ```mlir
+    func.func @update(%h: tensor<4xf32>, %a: tensor<1xf32>, %s: tensor<1xf32>) -> (tensor<4xf32>, tensor<1xf32>) {
+      %h2, %s2 = te_quant.update_scale #te_quant.float8_delayed_scaling<f8E4M3FN> max %h, %a, %s {margin = 1 : i64}
+        : tensor<4xf32>, tensor<1xf32>, tensor<1xf32>
+      return %h2, %s2 : tensor<4xf32>, tensor<1xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+    TEQuant_QuantizerAttrInterface:$quantizer,
+    TEQuant_AmaxAlgoAttr:$algo,
+    TEQuant_ScalarTensor:$history,
+    TEQuant_ScalarTensor:$amax,
+    TEQuant_ScalarTensor:$scale,
+    DefaultValuedOptionalAttr<I64Attr, "0">:$margin,
+    UnitAttr:$keep_on_zero_amax
+  );
+  let results = (outs
+    TEQuant_ScalarTensor:$newHistory,
+    TEQuant_ScalarTensor:$newScale
+  );
+  let assemblyFormat = [{
+    $quantizer $algo $history `,` $amax `,` $scale attr-dict
+    `:` type($history) `,` type($amax) `,` type($scale)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // On elements
 //===----------------------------------------------------------------------===//
@@ -421,6 +491,106 @@ def TEQuant_SwizzleIntoOp : TEQuant_IntoOp<"swizzle_into"> {
     $quantizer $inner `ins` `(` $input `:` type($input) `)`
     `extents` `(` $rows `,` $cols `)`
     `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($result)^)?
+  }];
+}
+
+def TEQuant_AmaxIntoOp : TEQuant_IntoOp<"amax_into"> {
+  let summary = "compute amaxes into given tensors";
+  let description = [{
+    `amax` after expansion, and the first half of a `quantize` whose family
+    scales by the amax of the whole tensor.
+
+    Example:
+
+    ```mlir
+    func.func @amax_into(%x: tensor<32x64xbf16>, %a: tensor<1xf32>) -> tensor<1xf32> {
+      %r = te_quant.amax_into #te_quant.float8_current_scaling<f8E4M3FN> ins(%x : tensor<32x64xbf16>)
+        outs(%a : tensor<1xf32>) -> tensor<1xf32>
+      return %r : tensor<1xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+    TEQuant_QuantizerAttrInterface:$quantizer,
+    TEQuant_TensorOrMemRef:$input,
+    Variadic<TEQuant_TensorOrMemRef>:$outs
+  );
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $quantizer `ins` `(` $input `:` type($input) `)`
+    `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
+  }];
+}
+
+def TEQuant_UpdateScaleIntoOp : TEQuant_IntoOp<"update_scale_into"> {
+  let summary = "roll a history of amaxes into given tensors";
+  let description = [{
+    `update_scale` after expansion: `outs` are the new history and scale.
+
+    Example:
+
+    ```mlir
+    func.func @update_scale_into(%h: tensor<4xf32>, %a: tensor<1xf32>, %s: tensor<1xf32>, %h2: tensor<4xf32>, %s2: tensor<1xf32>)
+        -> (tensor<4xf32>, tensor<1xf32>) {
+      %r:2 = te_quant.update_scale_into #te_quant.float8_delayed_scaling<f8E4M3FN> most_recent
+        ins(%h, %a, %s : tensor<4xf32>, tensor<1xf32>, tensor<1xf32>) outs(%h2, %s2 : tensor<4xf32>, tensor<1xf32>)
+        -> tensor<4xf32>, tensor<1xf32>
+      return %r#0, %r#1 : tensor<4xf32>, tensor<1xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+    TEQuant_QuantizerAttrInterface:$quantizer,
+    TEQuant_AmaxAlgoAttr:$algo,
+    TEQuant_TensorOrMemRef:$history,
+    TEQuant_TensorOrMemRef:$amax,
+    TEQuant_TensorOrMemRef:$scale,
+    Variadic<TEQuant_TensorOrMemRef>:$outs,
+    DefaultValuedOptionalAttr<I64Attr, "0">:$margin,
+    UnitAttr:$keep_on_zero_amax
+  );
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $quantizer $algo `ins` `(` $history `,` $amax `,` $scale `:`
+    type($history) `,` type($amax) `,` type($scale) `)`
+    `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
+  }];
+}
+
+def TEQuant_DeriveIntoOp : TEQuant_IntoOp<"derive_into",
+    [AttrSizedOperandSegments]> {
+  let summary = "make the columnwise representation from the rowwise one";
+  let description = [{
+    `update_usage` after expansion where it derives. `quantizer` has both
+    usages; `ins` are its inner tensors with rowwise usage, `outs` those that
+    columnwise usage adds; `rows` and `cols` are the flattened logical extents.
+    The bytes are those that `quantize` with both usages makes.
+
+    Example:
+
+    ```mlir
+    func.func @derive_into(%d: tensor<32x64xf8E4M3FN>, %s: tensor<1xf32>, %t: tensor<64x32xf8E4M3FN>) -> tensor<64x32xf8E4M3FN> {
+      %rows = arith.constant 32 : index
+      %cols = arith.constant 64 : index
+      %r = te_quant.derive_into #te_quant.float8_current_scaling<f8E4M3FN>
+        ins(%d, %s : tensor<32x64xf8E4M3FN>, tensor<1xf32>) extents(%rows, %cols)
+        outs(%t : tensor<64x32xf8E4M3FN>) -> tensor<64x32xf8E4M3FN>
+      return %r : tensor<64x32xf8E4M3FN>
+    }
+    ```
+  }];
+  let arguments = (ins
+    TEQuant_QuantizerAttrInterface:$quantizer,
+    Variadic<TEQuant_TensorOrMemRef>:$inners,
+    Index:$rows,
+    Index:$cols,
+    Variadic<TEQuant_TensorOrMemRef>:$outs
+  );
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $quantizer `ins` `(` $inners `:` type($inners) `)`
+    `extents` `(` $rows `,` $cols `)`
+    `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
   }];
 }
 
