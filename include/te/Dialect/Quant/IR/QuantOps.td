@@ -309,7 +309,7 @@ def TEQuant_UpdateScaleOp : TEQuant_Op<"update_scale",
     TEQuant_ScalarTensor:$newScale
   );
   let assemblyFormat = [{
-    $quantizer $algo $history `,` $amax `,` $scale attr-dict
+    $quantizer `` $algo $history `,` $amax `,` $scale attr-dict
     `:` type($history) `,` type($amax) `,` type($scale)
   }];
   let hasVerifier = 1;
@@ -551,7 +551,7 @@ def TEQuant_UpdateScaleIntoOp : TEQuant_IntoOp<"update_scale_into"> {
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $quantizer $algo `ins` `(` $history `,` $amax `,` $scale `:`
+    $quantizer `` $algo `ins` `(` $history `,` $amax `,` $scale `:`
     type($history) `,` type($amax) `,` type($scale) `)`
     `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
   }];
