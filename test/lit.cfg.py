@@ -1,4 +1,8 @@
-"""lit: how the .mlir and .test files below this folder are run."""
+"""lit: how the .mlir and .test files below this folder are run.
+
+Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
 
 import ctypes
 import os

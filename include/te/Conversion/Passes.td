@@ -21,12 +21,15 @@ def QuantPrepareGPULoopsPass
     iteration. Loads whose value the host needs stay as they are.
 
     ```mlir
-    linalg.fill ins(%zero : f32) outs(%m : memref<4x8xf32>)
+    func.func @fill(%zero: f32, %m: memref<4x8xf32>) {
+      linalg.fill ins(%zero : f32) outs(%m : memref<4x8xf32>)
+      return
+    }
     ```
 
     becomes
 
-    ```mlir
+    ```text
     scf.parallel (%i) = (%c0) to (%c32) step (%c1) {
       ... memref.store %zero, %m[%row, %col] : memref<4x8xf32>
     }
