@@ -1,0 +1,184 @@
+/*===- te_runtime.h - the C ABI between compiled programs and a GPU runtime -===*\
+|*                                                                            *|
+|* Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.       *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|* The first part is the mgpu* ABI that MLIR's gpu-to-llvm emits; the second  *|
+|* is the error state that takes the place of abort(). Every implementation   *|
+|* of the runtime has both. The third part belongs to the emulator alone.     *|
+|*                                                                            *|
+|* Nothing here aborts. The first failure of a thread becomes its sticky      *|
+|* error; until it is cleared, calls of that thread that allocate, copy, load *|
+|* or launch do nothing and return null. Calls that release something always  *|
+|* work, so that a failed program can clean up.                               *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef TE_RUNTIME_TE_RUNTIME_H
+#define TE_RUNTIME_TE_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define TE_RUNTIME_EXPORT __declspec(dllexport)
+#else
+#define TE_RUNTIME_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*===----------------------------------------------------------------------===*\
+|* The mgpu* ABI                                                              *|
+\*===----------------------------------------------------------------------===*/
+
+/* Modules, functions, streams and events are opaque handles. A null stream is
+   the default stream. */
+
+/** Loads a kernel module of `size` bytes: a cubin or fatbin on CUDA, the
+    bitcode of gpu-module-to-binary{format=llvm} in the emulator. */
+TE_RUNTIME_EXPORT void *mgpuModuleLoad(void *data, size_t size);
+
+/** Loads a zero-terminated PTX module; the emulator has no PTX reader. */
+TE_RUNTIME_EXPORT void *mgpuModuleLoadJIT(void *data, int optLevel);
+
+TE_RUNTIME_EXPORT void mgpuModuleUnload(void *module);
+
+/** Returns the kernel of that name, which lives as long as its module. */
+TE_RUNTIME_EXPORT void *mgpuModuleGetFunction(void *module, const char *name);
+
+/** Launches a kernel. `params` holds one pointer to each argument's value,
+    `smem` is the size of the dynamic shared memory in bytes. A grid with a
+    zero dimension launches nothing. */
+TE_RUNTIME_EXPORT void
+mgpuLaunchKernel(void *function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                 intptr_t blockX, intptr_t blockY, intptr_t blockZ,
+                 int32_t smem, void *stream, void **params, void **extra,
+                 size_t paramsCount);
+
+/** As above with thread block clusters, which the emulator refuses. */
+TE_RUNTIME_EXPORT void mgpuLaunchClusterKernel(
+    void *function, intptr_t clusterX, intptr_t clusterY, intptr_t clusterZ,
+    intptr_t gridX, intptr_t gridY, intptr_t gridZ, intptr_t blockX,
+    intptr_t blockY, intptr_t blockZ, int32_t smem, void *stream, void **params,
+    void **extra, size_t paramsCount);
+
+TE_RUNTIME_EXPORT void *mgpuStreamCreate(void);
+TE_RUNTIME_EXPORT void mgpuStreamDestroy(void *stream);
+TE_RUNTIME_EXPORT void mgpuStreamSynchronize(void *stream);
+TE_RUNTIME_EXPORT void mgpuStreamWaitEvent(void *stream, void *event);
+
+TE_RUNTIME_EXPORT void *mgpuEventCreate(void);
+TE_RUNTIME_EXPORT void mgpuEventDestroy(void *event);
+TE_RUNTIME_EXPORT void mgpuEventSynchronize(void *event);
+TE_RUNTIME_EXPORT void mgpuEventRecord(void *event, void *stream);
+
+/** Returns device memory, aligned to 256 bytes; null on failure. A size of
+    zero gives a valid pointer of its own. Shared memory (`isHostShared`) may
+    be accessed by the host too. */
+TE_RUNTIME_EXPORT void *mgpuMemAlloc(uint64_t sizeInBytes, void *stream,
+                                     bool isHostShared);
+TE_RUNTIME_EXPORT void mgpuMemFree(void *ptr, void *stream);
+
+/** Copies between any two of host and device. */
+TE_RUNTIME_EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeInBytes,
+                                  void *stream);
+/** Fills `count` elements of 4 or 2 bytes. */
+TE_RUNTIME_EXPORT void mgpuMemset32(void *dst, unsigned int value,
+                                    size_t count, void *stream);
+TE_RUNTIME_EXPORT void mgpuMemset16(void *dst, unsigned short value,
+                                    size_t count, void *stream);
+
+/** Make host memory accessible to kernels, and end that. */
+TE_RUNTIME_EXPORT void mgpuMemHostRegister(void *ptr, uint64_t sizeInBytes);
+TE_RUNTIME_EXPORT void mgpuMemHostUnregister(void *ptr);
+/** The same for a memref, given as its rank, descriptor and element size. */
+TE_RUNTIME_EXPORT void mgpuMemHostRegisterMemRef(int64_t rank, void *descriptor,
+                                                 int64_t elementSizeInBytes);
+TE_RUNTIME_EXPORT void mgpuMemHostUnregisterMemRef(int64_t rank,
+                                                   void *descriptor,
+                                                   int64_t elementSizeInBytes);
+
+/** Chooses the device of later calls; the emulator has device 0 only. */
+TE_RUNTIME_EXPORT void mgpuSetDefaultDevice(int32_t device);
+
+/*===----------------------------------------------------------------------===*\
+|* The error state                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+/** Returns the calling thread's error, one line, or null. The string lives
+    until the error is cleared. */
+TE_RUNTIME_EXPORT const char *teRuntimeGetError(void);
+
+TE_RUNTIME_EXPORT void teRuntimeClearError(void);
+
+/** Sets the calling thread's error unless it has one already. */
+TE_RUNTIME_EXPORT void teRuntimeSetError(const char *message);
+
+/** Sets the error if the condition is false. Compiled host code calls it for
+    checks at run time. */
+TE_RUNTIME_EXPORT void teRuntimeCheck(bool condition, const char *message);
+
+/*===----------------------------------------------------------------------===*\
+|* The emulator                                                               *|
+\*===----------------------------------------------------------------------===*/
+
+typedef struct TeEmulatorOptions {
+  /** Number of host threads that run blocks; 0 is one for each hardware
+      thread. With 1, blocks run in order and atomics are reproducible. */
+  int32_t workers;
+  /** Check every access of a kernel for bounds, alignment and lifetime, and
+      fill fresh device memory with 0xFF (default true). */
+  bool checks;
+  /** Count memory traffic for teEmulatorWriteStats (default false). */
+  bool statistics;
+  /** Find accesses of different threads to the same shared memory without a
+      barrier between them (default false). */
+  bool raceChecks;
+} TeEmulatorOptions;
+
+/** Returns the options in force. */
+TE_RUNTIME_EXPORT TeEmulatorOptions teEmulatorGetOptions(void);
+
+/** Sets the options of later calls, for all threads. */
+TE_RUNTIME_EXPORT void teEmulatorSetOptions(TeEmulatorOptions options);
+
+/** Runs host code with device memory closed to it, as on a machine with a
+    card. An access of the host to device memory, or any other invalid access,
+    division by zero or illegal instruction, ends `fn` at that point, without
+    unwinding, and becomes the calling thread's error. Outside of a guarded
+    call device memory is open. Returns 0 if `fn` came to its end and the thread
+    has no error, otherwise 1. Calls may nest. */
+TE_RUNTIME_EXPORT int teEmulatorCallGuarded(void (*fn)(void *), void *arg);
+
+/** Returns how many faults of kernels and of host code were found since the
+    start of the process or the last reset of the statistics. */
+TE_RUNTIME_EXPORT uint64_t teEmulatorGetFaultCount(void);
+
+/** Forgets the counts and faults found so far. */
+TE_RUNTIME_EXPORT void teEmulatorResetStats(void);
+
+/** Writes what was counted as JSON:
+
+      {"kernels": {NAME: [{"grid": [x, y, z], "block": [x, y, z],
+                           "shared_bytes": n, "launches": n,
+                           "bytes_read": n, "bytes_written": n,
+                           "sectors_read": n, "sectors_written": n,
+                           "bank_conflicts": n}, ...], ...},
+       "faults": [TEXT, ...]}
+
+    with one entry for each launch configuration of a kernel. Bytes and sectors
+    are those of global memory; a sector is 32 bytes and counts once for each
+    execution of an instruction by a warp. Bank conflicts are the wavefronts of
+    shared memory accesses beyond those that the access size needs. Returns 0,
+    or 1 with the error set when the file cannot be written. */
+TE_RUNTIME_EXPORT int teEmulatorWriteStats(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TE_RUNTIME_TE_RUNTIME_H */
