@@ -86,4 +86,137 @@ def QuantWriteKernelsPass
   ];
 }
 
+def QuantExpandCastsPass : Pass<"te-quant-expand-casts"> {
+  let summary = "expand conversions between floating-point formats to integer "
+                "arithmetic";
+  let description = [{
+    Before: `te_quant.cast` on scalars and vectors, `arith.truncf` and
+    `arith.extf` to and from f8E4M3FN, f8E5M2, f4E2M1FN and f8E8M0FNU, which get
+    the same conversion, and `vector.bitcast` of these types.
+
+    After: none of these. A narrow value is an integer behind an
+    `arith.bitcast`, which disappears where the value is bitcast back; two FP4
+    values of a vector are one byte of its bitcast, the even one in the low
+    half. Conversions are branch-free; neither flushing of subnormals nor the
+    chip changes a bit of a result.
+
+    ```mlir
+    func.func @scale_code(%x: f32) -> i8 {
+      %n = te_quant.cast %x : f32 to f8E8M0FNU
+      %b = arith.bitcast %n : f8E8M0FNU to i8
+      return %b : i8
+    }
+    ```
+
+    becomes
+
+    ```text
+    %bits = arith.bitcast %x : f32 to i32
+    %magnitude = arith.andi %bits, %c0x7FFFFFFF : i32
+    %rounded = arith.addi %magnitude, %c0x7FFFFF : i32
+    %exponent = arith.shrui %rounded, %c23 : i32
+    ...
+    %b = arith.trunci %code : i32 to i8
+    ```
+
+    Fails on casts of tensors, which `convert-elementwise-to-linalg` and
+    `linalg` lowerings turn into scalars, and on f64 to a narrow type, which
+    would round twice.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect",
+                           "::te::quant::TEQuantDialect"];
+}
+
+def QuantCastsToNVVMPass
+    : Pass<"te-quant-casts-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "convert between floating-point formats with the chip's "
+                "instructions";
+  let description = [{
+    Before: what `te-quant-expand-casts` takes, in a `gpu.module`. After: the
+    conversions that every target has are NVVM ops, two values at a time (odd
+    vectors and scalars fill the other half with zero); the others are left for
+    `te-quant-expand-casts`, which gives the same bits.
+
+    ```mlir
+    gpu.module @kernels {
+      func.func @narrow(%v: vector<2xf32>) -> vector<2xf8E4M3FN> {
+        %n = te_quant.cast %v : vector<2xf32> to vector<2xf8E4M3FN>
+        return %n : vector<2xf8E4M3FN>
+      }
+    }
+    ```
+
+    becomes for a chip with FP8 conversions
+
+    ```text
+    %lo = vector.extract %v[0] : f32 from vector<2xf32>
+    %hi = vector.extract %v[1] : f32 from vector<2xf32>
+    %pair = nvvm.convert.f32x2.to.f8x2 %hi, %lo
+        {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>}
+        : i16 (f8E4M3FN)
+    ...
+    ```
+
+    Fails on a chip that is not in the table of targets.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"\"",
+           "Chip to convert for, e.g. sm_100a; by default those of the "
+           "module's #nvvm.target attributes">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::NVVM::NVVMDialect",
+                           "::mlir::vector::VectorDialect",
+                           "::te::quant::TEQuantDialect"];
+}
+
+def QuantGPUToNVVMPass
+    : Pass<"te-quant-gpu-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "lower a gpu.module to LLVM and NVVM without a math library";
+  let description = [{
+    Before: a `gpu.module` with gpu, arith, math, vector, scf, cf, affine,
+    index, memref and func ops, and without conversions to or from narrow
+    floating-point types (`te-quant-casts-to-nvvm` and `te-quant-expand-casts`).
+
+    After: LLVM and NVVM ops only, ready for translation. Transcendental math of
+    f32 is expanded to arithmetic, that of f16 and bf16 computed in f32; the
+    rest of math maps to instructions. No function outside the module is called,
+    no multiply-add is contracted and nothing is flushed, so that every backend
+    computes the same bits. `exp`, `exp2` and `tanh` are at most 2 units in the
+    last place off, subnormal results included; `tanh` reaches 1, `exp` of
+    -infinity is 0, and NaN stays NaN.
+
+    ```mlir
+    gpu.module @kernels {
+      func.func @magnitude(%x: f32) -> f32 {
+        %y = math.absf %x : f32
+        gpu.barrier
+        return %y : f32
+      }
+    }
+    ```
+
+    becomes
+
+    ```text
+    %y = llvm.intr.fabs(%x) : (f32) -> f32
+    nvvm.barrier0
+    ```
+
+    Fails, at the op, on anything that is left: f64 transcendental math,
+    `gpu.printf`, and narrow floating-point arithmetic among others.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::ub::UBDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 #endif // TE_CONVERSION_PASSES_TD
