@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "te/Dialect/Quant/IR/Quant.h"
+#include "te/Dialect/Quant/Transforms/BufferizableOpInterfaceImpl.h"
+#include "te/Dialect/Quant/Transforms/Passes.h"
 #include "te/InitAll.h"
 
 using namespace mlir;
@@ -14,8 +16,12 @@ void te::quant::registerAllDialects(DialectRegistry &registry) {
   registry.insert<TEQuantDialect>();
 }
 
-void te::quant::registerAllExtensions(DialectRegistry &registry) {}
+void te::quant::registerAllExtensions(DialectRegistry &registry) {
+  registerBufferizableOpInterfaceExternalModels(registry);
+}
 
-void te::quant::registerAllPasses() {}
+void te::quant::registerAllPasses() {
+  registerTEQuantTransformsPasses();
+}
 
 void te::quant::registerAllPipelines() {}
