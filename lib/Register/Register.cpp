@@ -7,7 +7,10 @@
 
 #include "te/Conversion/Passes.h"
 #include "te/Dialect/Quant/IR/Quant.h"
+#include "te/Dialect/Quant/Transforms/BufferizableOpInterfaceImpl.h"
+#include "te/Dialect/Quant/Transforms/Passes.h"
 #include "te/InitAll.h"
+#include "te/Pipelines/Pipelines.h"
 
 using namespace mlir;
 
@@ -15,8 +18,13 @@ void te::quant::registerAllDialects(DialectRegistry &registry) {
   registry.insert<TEQuantDialect>();
 }
 
-void te::quant::registerAllExtensions(DialectRegistry &registry) {}
+void te::quant::registerAllExtensions(DialectRegistry &registry) {
+  registerBufferizableOpInterfaceExternalModels(registry);
+}
 
-void te::quant::registerAllPasses() { registerConversionPasses(); }
+void te::quant::registerAllPasses() {
+  registerTEQuantTransformsPasses();
+  registerConversionPasses();
+}
 
-void te::quant::registerAllPipelines() {}
+void te::quant::registerAllPipelines() { registerPipelines(); }

@@ -57,6 +57,14 @@ te::quant::getFlattenedExtents(ArrayRef<int64_t> logicalShape) {
   return std::pair<int64_t, int64_t>(rows, logicalShape.back());
 }
 
+SmallVector<int64_t> te::quant::getMergedShape(ArrayRef<int64_t> shape,
+                                               ArrayRef<int64_t> other) {
+  SmallVector<int64_t> merged;
+  for (auto [dim, otherDim] : llvm::zip_equal(shape, other))
+    merged.push_back(ShapedType::isDynamic(dim) ? otherDim : dim);
+  return merged;
+}
+
 namespace {
 /// Evaluates dims for given extents. Fails on overflow and division by zero;
 /// dynamic operands make a dynamic result.

@@ -196,7 +196,14 @@ LogicalResult QuantizeOp::verify() {
                              *this, "amax result", getAmaxResult().getType(), 1,
                              Float32Type::get(getContext()))))
     return failure();
-  return verifyQuantizable([&] { return emitOpError(); }, type);
+  // With what the input's type knows about the dims.
+  auto emit = [&] { return emitOpError(); };
+  SmallVector<int64_t> shape =
+      getMergedShape(type.getShape(), getLogicalShape(getInput().getType()));
+  auto refined = TensorSpecType::getChecked(
+      emit, getContext(), ArrayRef<int64_t>(shape), type.getNominalDtype(),
+      type.getQuantizer(), type.getRequiresGrad(), type.getDevice());
+  return refined ? verifyQuantizable(emit, refined) : failure();
 }
 
 //===----------------------------------------------------------------------===//
@@ -542,8 +549,21 @@ void DequantizeIntoOp::getEffects(Effects &effects) {
 LogicalResult DequantizeIntoOp::verify() {
   if (failed(verifyInto(*this, getOperands(), getOuts().getType())))
     return failure();
+  // The nominal dtype is not said here; the inner tensors tell it where it
+  // matters.
   auto output = cast<ShapedType>(getOuts().getType());
   LayoutAttr layout = getLayout(getQuantizer(), output.getElementType());
+  SmallVector<Type> elementTypes = llvm::map_to_vector(
+      getInners().getTypes(),
+      [](Type type) { return cast<ShapedType>(type).getElementType(); });
+  for (Type dtype :
+       {Type(Float32Type::get(getContext())),
+        Type(BFloat16Type::get(getContext())),
+        Type(Float16Type::get(getContext()))}) {
+    LayoutAttr candidate = getLayout(getQuantizer(), dtype);
+    if (candidate.getElementTypes() == ArrayRef<Type>(elementTypes))
+      layout = candidate;
+  }
   return verifyInnerTypes(*this, layout, output.getShape(),
                           getInners().getTypes());
 }

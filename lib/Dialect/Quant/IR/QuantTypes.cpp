@@ -39,6 +39,11 @@ SmallVector<Type> TensorSpecType::getInnerTypes() const {
   return types;
 }
 
+TensorSpecType TensorSpecType::withShape(ArrayRef<int64_t> shape) const {
+  return get(getContext(), shape, getNominalDtype(), getQuantizer(),
+             getRequiresGrad(), getDevice());
+}
+
 TensorSpecType
 TensorSpecType::withQuantizer(QuantizerAttrInterface quantizer) const {
   return get(getContext(), getShape(), getNominalDtype(), quantizer,

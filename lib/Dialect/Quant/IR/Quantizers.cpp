@@ -72,6 +72,23 @@ te::quant::verifyEpsilon(function_ref<InFlightDiagnostic()> emitError,
                      << StringRef(text.data(), text.size());
 }
 
+void te::quant::printBlockConstraint(raw_ostream &os, TensorSpecType type,
+                                     BlockConstraint constraint) {
+  bool isRows = constraint.extent == Extent::Rows;
+  int64_t rank = type.getRank();
+  os << "expected ";
+  // One dim carries the extent, unless several leading ones multiply to it.
+  if (!isRows && rank > 0)
+    os << "dim " << rank - 1;
+  else if (isRows && rank == 2)
+    os << "dim 0";
+  else
+    os << (isRows ? "the product of the leading dims" : "the last dim");
+  os << " to be a multiple of " << constraint.block << " for "
+     << stringifyUsage(constraint.direction) << " '"
+     << type.getQuantizer().getFamily() << "' blocks";
+}
+
 LogicalResult
 te::quant::verifyQuantizable(function_ref<InFlightDiagnostic()> emitError,
                              TensorSpecType type) {
@@ -85,22 +102,14 @@ te::quant::verifyQuantizable(function_ref<InFlightDiagnostic()> emitError,
     int64_t value = isRows ? rows : cols;
     if (ShapedType::isDynamic(value) || value % constraint.block == 0)
       continue;
-    InFlightDiagnostic diag = emitError();
-    diag << "expected ";
-    int64_t rank = type.getRank();
-    // One dim carries the extent, unless several leading ones multiply to it.
-    if (!isRows && rank > 0)
-      diag << "dim " << rank - 1;
-    else if (isRows && rank == 2)
-      diag << "dim 0";
-    else
-      diag << (isRows ? "the product of the leading dims" : "the last dim");
-    return diag << " to be a multiple of " << constraint.block << " for "
-                << stringifyUsage(constraint.direction) << " '"
-                << quantizer.getFamily() << "' blocks, but got " << value
-                << " (the next legal size is "
-                << llvm::divideCeil(value, constraint.block) * constraint.block
-                << ")";
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    printBlockConstraint(os, type, constraint);
+    return emitError() << text << ", but got " << value
+                       << " (the next legal size is "
+                       << llvm::divideCeil(value, constraint.block) *
+                              constraint.block
+                       << ")";
   }
   return success();
 }

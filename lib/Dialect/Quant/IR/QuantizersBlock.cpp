@@ -37,9 +37,6 @@ Float8BlockScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
              optimizeForGemm);
 }
 
-// The layout that quantize produces is the one GEMMs read.
-bool Float8BlockScalingAttr::hasGemmScaleOrder() const { return false; }
-
 LayoutAttr Float8BlockScalingAttr::computeLayout(Type) const {
   LayoutBuilder b(getContext());
   Type f32 = Float32Type::get(getContext());

@@ -30,7 +30,7 @@ IdentityAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getUsage(), getInternal(), optimizeForGemm);
 }
 
-bool IdentityAttr::hasGemmScaleOrder() const { return false; }
+bool IdentityAttr::isIdentity() const { return true; }
 
 LayoutAttr IdentityAttr::computeLayout(Type nominalDtype) const {
   LayoutBuilder b(getContext());
@@ -107,9 +107,6 @@ HybridAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getRowwise(), getColumnwise(), getUsage(),
              getColumnwiseSource(), getInternal(), optimizeForGemm);
 }
-
-// The children decide, each for itself.
-bool HybridAttr::hasGemmScaleOrder() const { return false; }
 
 /// Name of a child's inner tensor inside the hybrid: prefixed once.
 static std::string prefixed(StringRef prefix, StringRef name) {
@@ -242,8 +239,6 @@ bool CustomAttr::getOptimizeForGemm() const { return false; }
 QuantizerAttrInterface CustomAttr::withOptimizeForGemm(bool) const {
   return *this;
 }
-
-bool CustomAttr::hasGemmScaleOrder() const { return false; }
 
 LayoutAttr CustomAttr::computeLayout(Type) const { return getLayout(); }
 

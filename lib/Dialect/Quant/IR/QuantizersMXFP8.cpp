@@ -30,7 +30,9 @@ MXFP8Attr::withOptimizeForGemm(bool optimizeForGemm) const {
              getInternal(), optimizeForGemm);
 }
 
-bool MXFP8Attr::hasGemmScaleOrder() const { return true; }
+SmallVector<StringAttr> MXFP8Attr::getGemmOrderedInners() const {
+  return getNames(getContext(), {"rowwise_scale_inv", "columnwise_scale_inv"});
+}
 
 LayoutAttr MXFP8Attr::computeLayout(Type) const {
   LayoutBuilder b(getContext());

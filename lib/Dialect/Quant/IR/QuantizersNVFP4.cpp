@@ -67,7 +67,9 @@ NVFP4Attr::withOptimizeForGemm(bool optimizeForGemm) const {
              optimizeForGemm);
 }
 
-bool NVFP4Attr::hasGemmScaleOrder() const { return true; }
+SmallVector<StringAttr> NVFP4Attr::getGemmOrderedInners() const {
+  return getNames(getContext(), {"rowwise_scale_inv", "columnwise_scale_inv"});
+}
 
 LayoutAttr NVFP4Attr::computeLayout(Type) const {
   MLIRContext *context = getContext();

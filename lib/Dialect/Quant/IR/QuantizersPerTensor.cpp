@@ -77,8 +77,6 @@ Float8CurrentScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
              getInternal(), optimizeForGemm);
 }
 
-bool Float8CurrentScalingAttr::hasGemmScaleOrder() const { return false; }
-
 LayoutAttr Float8CurrentScalingAttr::computeLayout(Type) const {
   return computePerTensorLayout(getFp8Dtype(), getUsage(), getNonTnGemm());
 }
@@ -134,8 +132,6 @@ Float8DelayedScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getFp8Dtype(), getUsage(), getNonTnGemm(),
              getInternal(), optimizeForGemm);
 }
-
-bool Float8DelayedScalingAttr::hasGemmScaleOrder() const { return false; }
 
 LayoutAttr Float8DelayedScalingAttr::computeLayout(Type) const {
   return computePerTensorLayout(getFp8Dtype(), getUsage(), getNonTnGemm());

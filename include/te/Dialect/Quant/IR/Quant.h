@@ -75,6 +75,10 @@ namespace te::quant {
 llvm::FailureOr<std::pair<int64_t, int64_t>>
 getFlattenedExtents(llvm::ArrayRef<int64_t> logicalShape);
 
+/// The dims that either shape of one rank knows; `shape` decides where both do.
+llvm::SmallVector<int64_t> getMergedShape(llvm::ArrayRef<int64_t> shape,
+                                          llvm::ArrayRef<int64_t> other);
+
 /// The layout of `quantizer` for a nominal dtype, from the context's cache.
 LayoutAttr getLayout(QuantizerAttrInterface quantizer, mlir::Type nominalDtype);
 
@@ -89,6 +93,10 @@ std::optional<int64_t> getSizeInBytes(llvm::ArrayRef<int64_t> shape,
 llvm::LogicalResult
 verifyQuantizable(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
                   TensorSpecType type);
+
+/// Prints "expected dim 0 to be a multiple of 32 for rowwise 'mxfp8' blocks".
+void printBlockConstraint(llvm::raw_ostream &os, TensorSpecType type,
+                          BlockConstraint constraint);
 
 /// Whether a tensor of this shape may be gathered in quantized form; nothing
 /// when dynamic dims decide at run time.

@@ -38,8 +38,15 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
     InterfaceMethod<"The same quantizer with another scale order.",
       "::te::quant::QuantizerAttrInterface", "withOptimizeForGemm",
       (ins "bool":$optimizeForGemm)>,
-    InterfaceMethod<"Whether the family's scales have a GEMM order.",
-      "bool", "hasGemmScaleOrder">,
+    InterfaceMethod<[{
+        Names of the scales that have a GEMM order beside the compact one,
+        whatever the usage. Both orders take the same shape.
+      }], "::llvm::SmallVector<::mlir::StringAttr>", "getGemmOrderedInners",
+      (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<[{
+        Whether the only inner tensor is the tensor itself in its nominal dtype:
+        quantizing it computes nothing.
+      }], "bool", "isIdentity", (ins), [{}], [{ return false; }]>,
 
     InterfaceMethod<[{
         The inner tensors for the usage, in canonical order. The only place
@@ -101,6 +108,9 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
   let extraSharedClassDeclaration = [{
     bool hasRowwise() const {
       return static_cast<uint32_t>($_attr.getUsage()) & 1;
+    }
+    bool hasGemmScaleOrder() const {
+      return !$_attr.getGemmOrderedInners().empty();
     }
     bool hasColumnwise() const {
       return static_cast<uint32_t>($_attr.getUsage()) & 2;

@@ -34,7 +34,6 @@ class TEQuant_QuantizerAttr<string name, string attrMnemonic,
     ::llvm::StringRef getFamily() const;
     QuantizerAttrInterface withUsage(Usage usage) const;
     QuantizerAttrInterface withOptimizeForGemm(bool optimizeForGemm) const;
-    bool hasGemmScaleOrder() const;
     LayoutAttr computeLayout(::mlir::Type nominalDtype) const;
     ::llvm::SmallVector<::mlir::StringAttr> getCanonicalOrder() const;
     ::llvm::SmallVector<BlockConstraint> getQuantizeConstraints() const;
@@ -48,6 +47,10 @@ class TEQuant_QuantizerAttr<string name, string attrMnemonic,
 
 defvar declareSignature = [{
     QuantizeSignature getQuantizeSignature() const;
+}];
+
+defvar declareGemmOrderedInners = [{
+    ::llvm::SmallVector<::mlir::StringAttr> getGemmOrderedInners() const;
 }];
 
 defvar declareVerifyQuantize = [{
@@ -160,7 +163,8 @@ def TEQuant_Float8BlockScalingAttr
   }];
 }
 
-def TEQuant_MXFP8Attr : TEQuant_QuantizerAttr<"MXFP8", "mxfp8"> {
+def TEQuant_MXFP8Attr : TEQuant_QuantizerAttr<"MXFP8", "mxfp8",
+    declareGemmOrderedInners> {
   let summary = "FP8 with an E8M0 scale for each block of 32";
   let description = [{
     A block is 32 columns of a row (rowwise) or 32 rows of a column
@@ -199,7 +203,8 @@ def TEQuant_MXFP8Attr : TEQuant_QuantizerAttr<"MXFP8", "mxfp8"> {
 
 def TEQuant_NVFP4Attr
     : TEQuant_QuantizerAttr<"NVFP4", "nvfp4",
-        !strconcat(declareVerifyQuantize, declareSignature)> {
+        !strconcat(declareVerifyQuantize, declareSignature,
+                   declareGemmOrderedInners)> {
   let summary = "E2M1 with an E4M3 scale for each block of 16 and an f32 amax";
   let description = [{
     `value = data * scale_inv * amax / (6 * e4m3_max)`. Data is `i8`, two values
@@ -240,7 +245,8 @@ def TEQuant_NVFP4Attr
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
 }
 
-def TEQuant_IdentityAttr : TEQuant_QuantizerAttr<"Identity", "identity"> {
+def TEQuant_IdentityAttr : TEQuant_QuantizerAttr<"Identity", "identity",
+    [{ bool isIdentity() const; }]> {
   let summary = "no quantization: the tensor itself in its nominal dtype";
   let description = [{
     One inner tensor, `hp_data`, of the logical shape and the nominal dtype; it

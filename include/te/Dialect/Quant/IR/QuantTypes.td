@@ -50,6 +50,10 @@ def TEQuant_TensorSpecType : TypeDef<TEQuant_Dialect, "TensorSpec"> {
     /// The inner tensors as builtin tensor types, in canonical order.
     ::llvm::SmallVector<::mlir::Type> getInnerTypes() const;
 
+    /// The same tensor with another shape, for which the layout must not
+    /// overflow.
+    TensorSpecType withShape(::llvm::ArrayRef<int64_t> shape) const;
+
     /// The same tensor with another quantizer.
     TensorSpecType withQuantizer(QuantizerAttrInterface quantizer) const;
   }];

@@ -1,0 +1,21 @@
+//===- Passes.h - passes on the quant dialect -----------------------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TE_DIALECT_QUANT_TRANSFORMS_PASSES_H
+#define TE_DIALECT_QUANT_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace te::quant {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "te/Dialect/Quant/Transforms/Passes.h.inc"
+
+} // namespace te::quant
+
+#endif // TE_DIALECT_QUANT_TRANSFORMS_PASSES_H

@@ -1,0 +1,69 @@
+//===- Passes.td - passes on the quant dialect ----------------------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TE_DIALECT_QUANT_TRANSFORMS_PASSES_TD
+#define TE_DIALECT_QUANT_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def QuantExpandPass : Pass<"te-quant-expand", "::mlir::ModuleOp"> {
+  let summary = "replace TensorSpecs by their inner tensors";
+  let description = [{
+    Before: values of type `!te_quant.tensor` in functions, calls, `cf`
+    branches, `scf.for`, `scf.if`, `scf.while` and `arith.select`. After: no
+    such value is left; each has become the builtin tensors of its layout in
+    canonical order, and an op that computes has become its `_into` form with
+    destinations.
+
+    ```mlir
+    func.func @f(%x: tensor<?x64xbf16>) -> !te_quant.tensor<?x64xbf16, #q> {
+      %q = te_quant.quantize %x : tensor<?x64xbf16> -> !te_quant.tensor<?x64xbf16, #q>
+      return %q : !te_quant.tensor<?x64xbf16, #q>
+    }
+    ```
+
+    becomes, for `#q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>`,
+
+    ```mlir
+    func.func @f(%x: tensor<?x64xbf16>) -> (tensor<?x64xf8E4M3FN>, tensor<?x4xf8E8M0FNU>)
+        attributes {
+          te_quant.args = [
+            {name = "data", position = 0 : i64, type = tensor<?x64xbf16>}
+          ],
+          te_quant.results = [
+            {name = "rowwise_data", position = 0 : i64, type = tensor<?x64xf8E4M3FN>},
+            {name = "rowwise_scale_inv", position = 0 : i64, type = tensor<?x4xf8E8M0FNU>}
+          ]
+        } {
+      %d = tensor.empty(%rows) : tensor<?x64xf8E4M3FN>
+      %s = tensor.empty(%paddedRows) : tensor<?x4xf8E8M0FNU>
+      %r:2 = te_quant.quantize_into #q ins(%x : ...) outs(%d, %s : ...) -> ...
+      return %r#0, %r#1 : ...
+    }
+    ```
+
+    Every function, declarations included, gets `te_quant.args` and
+    `te_quant.results`: an entry for each flattened argument and result with
+    the position it had, the name of the inner tensor (`data` for a builtin
+    tensor, `stream` for a trailing `!llvm.ptr` argument, else `value`) and the
+    builtin type.
+
+    What the types leave to run time is checked there by `te_quant.check`: that
+    dynamic extents are multiples of the blocks of each present direction, and
+    that an input has the static dims of the result and the shape of `into`.
+
+    Fails on an operation with TensorSpec operands or results that is none of
+    the above, on a usage change that derives a representation, and where a
+    dynamic size cannot be told from the inner tensors.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",
+    "::te::quant::TEQuantDialect"
+  ];
+}
+
+#endif // TE_DIALECT_QUANT_TRANSFORMS_PASSES_TD
