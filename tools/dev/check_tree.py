@@ -37,7 +37,8 @@ FORBIDDEN = (
 def files_of(root):
     """The files that git knows, relative to the root."""
     listed = subprocess.run(
-        ["git", "-C", root, "ls-files", "-z", "--cached", "--others",
+        # The files may belong to another user, as in a container.
+        ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z", "--cached", "--others",
          "--exclude-standard"], stdout=subprocess.PIPE, check=True).stdout
     return sorted(name for name in os.fsdecode(listed).split("\0")
                   if name and os.path.isfile(os.path.join(root, name)))
