@@ -10,6 +10,7 @@
 #include "te/Dialect/Quant/Transforms/BufferizableOpInterfaceImpl.h"
 #include "te/Dialect/Quant/Transforms/Passes.h"
 #include "te/InitAll.h"
+#include "te/Kernels/KernelEmitter.h"
 #include "te/Pipelines/Pipelines.h"
 
 using namespace mlir;
@@ -20,6 +21,7 @@ void te::quant::registerAllDialects(DialectRegistry &registry) {
 
 void te::quant::registerAllExtensions(DialectRegistry &registry) {
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerKernelEmitters(registry);
 }
 
 void te::quant::registerAllPasses() {

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "te/Conversion/Passes.h"
+#include "te/Conversion/QuantToGPU/QuantToGPU.h"
 
 namespace te::quant {
 #define GEN_PASS_DEF_QUANTPREPAREGPULOOPSPASS
@@ -145,6 +146,7 @@ struct QuantPrepareGPULoops
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     IRRewriter rewriter(&getContext());
+    te::quant::packStridedOperands(function);
     rewriteStridedCopies(function, rewriter);
     if (failed(rewriteLinalg(function, rewriter)))
       return signalPassFailure();

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "te/Conversion/Passes.h"
+#include "te/Conversion/QuantToGPU/QuantToGPU.h"
 #include "te/Target/TargetInfo.h"
 
 namespace te::quant {
@@ -38,8 +39,10 @@ struct QuantToGPU : te::quant::impl::QuantToGPUPassBase<QuantToGPU> {
       return signalPassFailure();
     }
     StreamMap streams = addStreams(module);
+    KernelContext kernels(module, *target);
     for (auto [function, stream] : streams)
-      if (failed(lowerHostCode(function, stream)))
+      if (failed(lowerQuantOpsToLaunches(function, stream, kernels)) ||
+          failed(lowerHostCode(function, stream)))
         return signalPassFailure();
     attachTarget(module, *target);
   }

@@ -1,0 +1,49 @@
+//===- Rules.h - scale and element rules as IR ----------------------------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The numerics of the families, one function a rule, on scalars or vectors of
+// any shape alike; only arith ops and `te_quant.cast`. Each arithmetic op is
+// one f32 operation rounded to nearest: no fast-math flags, no contraction.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TE_KERNELS_RULES_H
+#define TE_KERNELS_RULES_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace te::quant {
+
+/// `like` with another element type: the same shape, or a scalar.
+mlir::Type withElementType(mlir::Type like, mlir::Type elementType);
+
+/// The constant with these f32 bits in the shape of `like`.
+mlir::Value buildF32Bits(mlir::ImplicitLocOpBuilder &b, mlir::Type like,
+                         uint32_t bits);
+
+/// An MXFP8 block's scale as the i8 code of an E8M0 value, from the amax of the
+/// block (numerics: 4.1).
+mlir::Value buildMXFP8Scale(mlir::ImplicitLocOpBuilder &b, mlir::Value amax,
+                            mlir::Type fp8Dtype);
+
+/// The f32 value 2^(code - 127) of an i8 code (numerics: 1.4).
+mlir::Value buildE8M0Value(mlir::ImplicitLocOpBuilder &b, mlir::Value code);
+
+/// The f32 value 2^(127 - code) of an i8 code (numerics: 1.4).
+mlir::Value buildE8M0Reciprocal(mlir::ImplicitLocOpBuilder &b,
+                                mlir::Value code);
+
+/// FP8 bytes of values times a scale (numerics: 4.1).
+mlir::Value buildScaledFP8(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                           mlir::Value scale, mlir::Type fp8Dtype);
+
+/// Values of FP8 bytes times a scale, rounded to `dtype` (numerics: 6).
+mlir::Value buildScaledValue(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes,
+                             mlir::Type fp8Dtype, mlir::Value scale,
+                             mlir::Type dtype);
+
+} // namespace te::quant
+
+#endif // TE_KERNELS_RULES_H
