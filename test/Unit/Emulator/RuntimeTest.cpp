@@ -221,7 +221,7 @@ TEST_F(RuntimeTest, ConcurrentHostThreads) {
   Module module(addOne());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&] {
+    threads.emplace_back([&, t] {
       const size_t n = 10000;
       Buffer<int> buffer(std::vector<int>(n, t));
       for (int i = 0; i < 20; ++i)
