@@ -201,6 +201,8 @@ static void resetAttributes(Function &function) {
     if (function.hasFnAttribute(kind))
       kept.addAttribute(kind);
   AttributeList attributes = function.getAttributes();
+  // A frame larger than the guard page must not step over that.
+  kept.addAttribute("probe-stack", "inline-asm");
   attributes = attributes.removeFnAttributes(function.getContext())
                    .addFnAttributes(function.getContext(), kept);
   function.setAttributes(attributes);
@@ -399,6 +401,7 @@ void te::emulator::addThunk(KernelUnit &unit, StringRef name) {
       FunctionType::get(Type::getVoidTy(context), {pointer}, false),
       GlobalValue::ExternalLinkage, name, module);
   thunk->addFnAttr(Attribute::NoUnwind);
+  thunk->addFnAttr("probe-stack", "inline-asm");
   IRBuilder<> builder(BasicBlock::Create(context, "entry", thunk));
   SmallVector<Value *> arguments;
   for (Argument &argument : unit.kernel->args()) {
