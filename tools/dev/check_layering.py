@@ -18,8 +18,9 @@ import sys
 # name with a minus forbids; the longest matching prefix decides.
 IR = ("mlir/", "llvm/", "-mlir/Conversion/", "-mlir/Dialect/GPU/",
       "-mlir/Transforms/", "mlir/Transforms/InliningUtils.h")
+# A stream argument has the type !llvm.ptr.
 TENSORS = ("mlir/", "llvm/", "-mlir/Conversion/", "-mlir/Dialect/GPU/",
-           "-mlir/Dialect/LLVMIR/")
+           "-mlir/Dialect/LLVMIR/", "mlir/Dialect/LLVMIR/LLVMTypes.h")
 ALL_OF_MLIR = ("mlir/", "llvm/")
 ALL_OF_OURS = ("Numerics", "IR", "Target", "Transforms", "Kernels", "Conversion",
                "Pipelines", "Register", "Runtime", "CAPI")
@@ -37,9 +38,11 @@ TABLE = (
      ("IR", "Numerics"), TENSORS),
     ("Kernels", ("include/te/Kernels", "lib/Kernels"),
      ("IR", "Numerics", "Target"), ALL_OF_MLIR),
-    ("Conversion", ("include/te/Conversion",), ("IR", "Target"), ALL_OF_MLIR),
+    ("Conversion", ("include/te/Conversion",), ("IR", "Kernels", "Target"),
+     ALL_OF_MLIR),
     ("Conversion/*", ("lib/Conversion/*",),
-     ("Conversion", "IR", "Kernels", "Numerics", "Target"), ALL_OF_MLIR),
+     ("Conversion", "Conversion/Common", "IR", "Kernels", "Numerics", "Target"),
+     ALL_OF_MLIR),
     ("Pipelines", ("include/te/Pipelines", "lib/Pipelines"),
      ("Conversion", "IR", "Target", "Transforms"), ALL_OF_MLIR),
     ("Register", ("include/te/InitAll.h", "lib/Register"), ALL_OF_OURS,

@@ -52,7 +52,7 @@ def TEQuant_AmaxAlgoAttr : EnumAttr<TEQuant_Dialect, TEQuant_AmaxAlgo,
     Example:
 
     ```mlir
-    #te_quant.amax_algo max
+    #te_quant<amax_algo max>
     ```
   }];
 }
