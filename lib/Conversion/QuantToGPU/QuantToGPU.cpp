@@ -34,7 +34,7 @@ struct QuantToGPU : te::quant::impl::QuantToGPUPassBase<QuantToGPU> {
     ModuleOp module = getOperation();
     const TargetInfo *target = TargetInfo::lookup(chip);
     if (!target) {
-      module.emitError() << "unknown chip '" << chip << "', expected one of "
+      emitError(module.getLoc()) << "unknown chip '" << chip << "', expected one of "
                          << TargetInfo::getKnownChips();
       return signalPassFailure();
     }

@@ -39,7 +39,7 @@ struct QuantWriteKernels
 
   void runOnOperation() override {
     if (std::error_code error = llvm::sys::fs::create_directories(folder)) {
-      getOperation().emitError()
+      emitError(getOperation().getLoc())
           << "cannot make folder '" << folder << "': " << error.message();
       return signalPassFailure();
     }
@@ -59,7 +59,7 @@ struct QuantWriteKernels
               return llvm::Error::success();
             });
         if (error) {
-          binary.emitError() << "cannot write '" << path
+          emitError(binary.getLoc()) << "cannot write '" << path
                              << "': " << llvm::toString(std::move(error));
           return signalPassFailure();
         }
