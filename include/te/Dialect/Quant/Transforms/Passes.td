@@ -66,4 +66,43 @@ def QuantExpandPass : Pass<"te-quant-expand", "::mlir::ModuleOp"> {
   ];
 }
 
+def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
+  let summary = "take results that are an argument's buffer out of signatures";
+  let description = [{
+    Before: bufferized functions. After: a result that is the buffer of an
+    argument whatever path the function takes (an in-place update, a dropped
+    usage, a value passed through) is no result any more; callers use the
+    argument, and the function says so in `te_quant.tied`, a list of pairs of
+    result and argument. Both count as in `te_quant.results` and
+    `te_quant.args`, from which nothing is removed. Public functions are treated
+    as private ones.
+
+    ```mlir
+    func.func @update(%x: memref<32x64xbf16>, %d: memref<32x64xf8E4M3FN>) -> memref<32x64xf8E4M3FN> {
+      "use"(%x, %d) : (memref<32x64xbf16>, memref<32x64xf8E4M3FN>) -> ()
+      return %d : memref<32x64xf8E4M3FN>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @update(%x: memref<32x64xbf16>, %d: memref<32x64xf8E4M3FN>)
+        attributes {te_quant.tied = [array<i64: 0, 1>]} {
+      "use"(%x, %d) : (memref<32x64xbf16>, memref<32x64xf8E4M3FN>) -> ()
+      return
+    }
+    ```
+
+    Buffers are followed through `memref.cast`, `arith.select`, region and block
+    control flow and calls, recursive ones included.
+
+    A result that is an argument's buffer on one path only stays, as does one of
+    a function whose symbol is used by anything but `func.call`. Buffer
+    deallocation then returns a clone where it would return the argument, so a
+    caller owns what it gets on every path. Run this pass before it.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 #endif // TE_DIALECT_QUANT_TRANSFORMS_PASSES_TD
