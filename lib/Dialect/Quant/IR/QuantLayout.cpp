@@ -289,6 +289,14 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 void te::quant::printLayoutDim(raw_ostream &os, AffineExpr dim) {
+  printLayoutDim(os, dim, [](unsigned symbol) -> std::string {
+    return symbol == 0 ? "rows" : "cols";
+  });
+}
+
+void te::quant::printLayoutDim(
+    raw_ostream &os, AffineExpr dim,
+    function_ref<std::string(unsigned)> getSymbolName) {
   // Precedence as in affine maps: sums bind weaker than all other operators.
   auto print = [&](auto &self, AffineExpr expr, bool nested) -> void {
     StringRef op;
@@ -300,7 +308,7 @@ void te::quant::printLayoutDim(raw_ostream &os, AffineExpr dim) {
       os << "leading";
       return;
     case AffineExprKind::SymbolId:
-      os << (cast<AffineSymbolExpr>(expr).getPosition() == 0 ? "rows" : "cols");
+      os << getSymbolName(cast<AffineSymbolExpr>(expr).getPosition());
       return;
     case AffineExprKind::Add:
       op = " + ";

@@ -106,6 +106,10 @@ std::optional<bool> isQuantizable(QuantizerAttrInterface quantizer,
 /// Prints one dim of a layout in affine syntax over `rows`, `cols`, `leading`.
 void printLayoutDim(llvm::raw_ostream &os, mlir::AffineExpr dim);
 
+/// The same with names of the symbols' own.
+void printLayoutDim(llvm::raw_ostream &os, mlir::AffineExpr dim,
+                    llvm::function_ref<std::string(unsigned)> getSymbolName);
+
 /// Parses and prints an f32 parameter: a number or its bits.
 llvm::FailureOr<llvm::APFloat> parseF32(mlir::AsmParser &parser);
 void printF32(mlir::AsmPrinter &printer, const llvm::APFloat &value);

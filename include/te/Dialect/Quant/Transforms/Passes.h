@@ -12,6 +12,9 @@
 
 namespace te::quant {
 
+/// What te-quant-print-layout writes.
+enum class LayoutFormat { Text, JSON };
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "te/Dialect/Quant/Transforms/Passes.h.inc"

@@ -66,6 +66,43 @@ def QuantExpandPass : Pass<"te-quant-expand", "::mlir::ModuleOp"> {
   ];
 }
 
+def QuantPrintLayoutPass : Pass<"te-quant-print-layout", "::mlir::ModuleOp"> {
+  let summary = "print the inner tensors of every TensorSpec value";
+  let description = [{
+    Changes nothing. Writes to standard output, for each value of type
+    `!te_quant.tensor` in the order of the module, its inner tensors with shape,
+    element type and bytes, and the total against the bytes of the tensor in its
+    nominal dtype. A value is named by its function's symbol and its own name
+    (`argN` for arguments). A dynamic dim is an expression over `d0, d1, ...`,
+    the dims of the logical shape.
+
+    | option | meaning |
+    |---|---|
+    | `format` | `text` (default): a table; `json`: an array of objects |
+
+    ```
+    f.arg0: !te_quant.tensor<32x64xbf16, #te_quant.mxfp8<f8E4M3FN, usage = rowwise>>
+      rowwise_data       (32, 64)  f8E4M3FN   2048
+      rowwise_scale_inv  (128, 4)  f8E8M0FNU   512
+      total                                   2560 bytes, 4096 as bf16 (62.5%)
+    ```
+
+    In JSON an object has `name`, `type`, `quantizer` (null for a plain tensor),
+    `inner`, `bytes`, `nominal_bytes` and `ratio` (bytes over nominal bytes); an
+    inner tensor has `name`, `shape`, `dtype` and `bytes`. Bytes are null where
+    dims are dynamic, the ratio also where the tensor is empty.
+  }];
+  let options = [
+    Option<"format", "format", "::te::quant::LayoutFormat",
+           "::te::quant::LayoutFormat::Text", "What to write",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::LayoutFormat::Text, "text",
+                          "a table for people"),
+               clEnumValN(::te::quant::LayoutFormat::JSON, "json",
+                          "an array of objects for tools"))}]>
+  ];
+}
+
 def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
   let summary = "take results that are an argument's buffer out of signatures";
   let description = [{
@@ -100,7 +137,9 @@ def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
     A result that is an argument's buffer on one path only stays, as does one of
     a function whose symbol is used by anything but `func.call`. Buffer
     deallocation then returns a clone where it would return the argument, so a
-    caller owns what it gets on every path. Run this pass before it.
+    caller owns what it gets on every path. Run this pass before it, and
+    canonicalization in between: it takes buffers that do not change out of
+    loops, which deallocation would otherwise track at run time.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
