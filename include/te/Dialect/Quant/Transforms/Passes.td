@@ -20,15 +20,16 @@ def QuantExpandPass : Pass<"te-quant-expand", "::mlir::ModuleOp"> {
     destinations.
 
     ```mlir
+    #q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>
     func.func @f(%x: tensor<?x64xbf16>) -> !te_quant.tensor<?x64xbf16, #q> {
       %q = te_quant.quantize %x : tensor<?x64xbf16> -> !te_quant.tensor<?x64xbf16, #q>
       return %q : !te_quant.tensor<?x64xbf16, #q>
     }
     ```
 
-    becomes, for `#q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>`,
+    becomes
 
-    ```mlir
+    ```text
     func.func @f(%x: tensor<?x64xbf16>) -> (tensor<?x64xf8E4M3FN>, tensor<?x4xf8E8M0FNU>)
         attributes {
           te_quant.args = [
