@@ -11,6 +11,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "te/Numerics/Formats.h"
+#include <limits>
 
 using namespace mlir;
 using namespace te::quant;
@@ -71,6 +72,46 @@ Value te::quant::buildE8M0Reciprocal(ImplicitLocOpBuilder &b, Value code) {
   Value all = buildConstant(b, code.getType(),
                             b.getI8IntegerAttr(static_cast<int8_t>(0xFE)));
   return buildE8M0Value(b, arith::SubIOp::create(b, all, code));
+}
+
+Value te::quant::buildScaleFromAmax(ImplicitLocOpBuilder &b, Value amax,
+                                    float fp8Max, bool isPow2, float epsilon,
+                                    float valueForInf) {
+  Type type = amax.getType();
+  auto constant = [&](float value) {
+    return buildF32Bits(b, type, numerics::bitsOf(value));
+  };
+  auto compare = [&](arith::CmpFPredicate predicate, Value lhs, Value rhs) {
+    return arith::CmpFOp::create(b, predicate, lhs, rhs);
+  };
+  Value infinity = constant(std::numeric_limits<float>::infinity());
+
+  // An epsilon of zero could only raise an amax that has the scale of zero
+  // anyway.
+  if (epsilon > 0) {
+    Value minimum = constant(epsilon);
+    Value isBelow = compare(arith::CmpFPredicate::OLT, amax, minimum);
+    amax = arith::SelectOp::create(b, isBelow, minimum, amax);
+  }
+  Value scale = arith::DivFOp::create(b, constant(fp8Max), amax);
+  Value isInf = compare(arith::CmpFPredicate::OEQ, scale, infinity);
+  scale = arith::SelectOp::create(b, isInf, constant(valueForInf), scale);
+  if (isPow2) {
+    Value bits = buildBitcast(b, scale, b.getI32Type());
+    Value signAndExponent =
+        buildConstant(b, bits.getType(), b.getI32IntegerAttr(-(1 << 23)));
+    scale = buildBitcast(b, arith::AndIOp::create(b, bits, signAndExponent),
+                         b.getF32Type());
+  }
+  Value isUsable = arith::AndIOp::create(
+      b, compare(arith::CmpFPredicate::OGT, amax, constant(0.0f)),
+      compare(arith::CmpFPredicate::OLT, amax, infinity));
+  return arith::SelectOp::create(b, isUsable, scale, constant(1.0f));
+}
+
+Value te::quant::buildReciprocal(ImplicitLocOpBuilder &b, Value value) {
+  Value one = buildConstant(b, value.getType(), b.getF32FloatAttr(1.0f));
+  return arith::DivFOp::create(b, one, value);
 }
 
 Value te::quant::buildScaledFP8(ImplicitLocOpBuilder &b, Value value,

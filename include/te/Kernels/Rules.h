@@ -28,6 +28,17 @@ mlir::Value buildE8M0Value(mlir::ImplicitLocOpBuilder &b, mlir::Value code);
 mlir::Value buildE8M0Reciprocal(mlir::ImplicitLocOpBuilder &b,
                                 mlir::Value code);
 
+/// The f32 scale that maps `amax` to `fp8Max` (numerics: 2.1). One that is
+/// infinite becomes `valueForInf`; with `isPow2` the scale is then rounded down
+/// to a power of two.
+mlir::Value buildScaleFromAmax(mlir::ImplicitLocOpBuilder &b, mlir::Value amax,
+                               float fp8Max, bool isPow2, float epsilon,
+                               float valueForInf);
+
+/// 1 / value, correctly rounded: the stored inverse of a scale (numerics: 2.2,
+/// 3.1).
+mlir::Value buildReciprocal(mlir::ImplicitLocOpBuilder &b, mlir::Value value);
+
 /// FP8 bytes of values times a scale (numerics: 4.1).
 mlir::Value buildScaledFP8(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                            mlir::Value scale, mlir::Type fp8Dtype);
