@@ -1,6 +1,7 @@
 """Writes and prints the files of te-run's tests, without numpy.
 
-    files.py pack FILE FORMAT VALUE...        values in the format of `struct`
+    files.py pack FILE FORMAT VALUE...        values in the format of `struct`,
+                                              with --repeat N last N times
     files.py npy FILE HEADER FORMAT VALUE...  behind a .npy header, given as
                                               VERSION:DESCR:ORDER:SHAPE
     files.py show FILE FORMAT                 print the values
@@ -35,6 +36,9 @@ def main(command, path, *rest):
         return
     contents = b"" if command == "pack" else npy_header(rest[0])
     code, *values = rest if command == "pack" else rest[1:]
+    if "--repeat" in values:
+        *values, _, count = values
+        values *= int(count)
     with open(path, "wb") as file:
         file.write(contents + pack(code, values))
 
