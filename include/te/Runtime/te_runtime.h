@@ -131,7 +131,8 @@ typedef struct TeEmulatorOptions {
       thread. With 1, blocks run in order and atomics are reproducible. */
   int32_t workers;
   /** Check every access of a kernel for bounds, alignment and lifetime, and
-      fill fresh device memory with 0xFF (default true). */
+      fill fresh device memory with 0xFF (default true). The options below
+      need the access checks and make them with or without this one. */
   bool checks;
   /** Count memory traffic for teEmulatorWriteStats (default false). */
   bool statistics;

@@ -254,7 +254,7 @@ void ArithmeticLowering::run() {
   for (Function &function : module)
     for (Instruction &instruction : instructions(function)) {
       if (isa<FPMathOperator>(instruction))
-        instruction.setFastMathFlags(FastMathFlags());
+        instruction.copyFastMathFlags(FastMathFlags());
       worklist.push_back(&instruction);
     }
   for (Instruction *instruction : worklist) {

@@ -22,10 +22,13 @@ namespace te::emulator {
 
 class SharedRaces {
 public:
+  /// Begins a block. Intervals are never used twice, so that what is known of
+  /// the block before does no harm.
   void start(uint32_t sharedSize, uint32_t warpCount) {
-    shadow.assign(sharedSize, Shadow());
+    if (shadow.size() < sharedSize)
+      shadow.resize(sharedSize);
     warpIntervals.assign(warpCount, 0);
-    interval = 1;
+    ++interval;
   }
 
   void synchronizeBlock() { ++interval; }
@@ -55,8 +58,8 @@ public:
 
 private:
   struct Access {
-    uint32_t interval = 0, warpInterval = 0;
-    uint32_t thread = 0, warp = 0;
+    uint64_t interval = 0;
+    uint32_t warpInterval = 0, thread = 0, warp = 0;
     bool isAtomic = false;
   };
   /// Two readers suffice: a writer differs from one of them.
@@ -74,7 +77,7 @@ private:
 
   std::vector<Shadow> shadow;
   std::vector<uint32_t> warpIntervals;
-  uint32_t interval = 0;
+  uint64_t interval = 0;
 };
 
 } // namespace te::emulator

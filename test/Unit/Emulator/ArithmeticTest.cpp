@@ -142,8 +142,13 @@ TEST_F(ArithmeticTest, PlainInstructions) {
             0xFFC12345u);
 }
 
-/// Flags that permit contraction do not contract; fma does.
-TEST_F(ArithmeticTest, NoContraction) {
+/// Flags that permit contraction and reassociation do nothing; fma fuses.
+TEST_F(ArithmeticTest, NoFastMath) {
+  // (1 + 2^-30) - 1
+  EXPECT_EQ(evaluateF32("", "  %s = fadd fast float %x, %y\n"
+                            "  %w = fsub fast float %s, %x\n",
+                        {{one, 0x30800000}}),
+            (Bits{0}));
   Rows rows = {{0x3F800001, 0x3F800001, 0xBF800002}};
   EXPECT_EQ(evaluateF32("", "  %p = fmul fast float %x, %y\n"
                             "  %w = fadd fast float %p, %z\n",
@@ -209,10 +214,11 @@ TEST_F(ArithmeticTest, NarrowFma) {
                        {{0xBC004000, 0x3C003C00, 0x00000000}}),
             (Bits{0x00003C00}));
   // bf16: 1.5 * (1 + 2^-7) is a tie that goes up to even; less 2^-60, which f32
-  // cannot tell apart, it goes down.
+  // and f64 cannot tell apart, it goes down. 1.5 * (1 + 3 * 2^-7) is the reverse.
   EXPECT_EQ(callPacked("fma.rn.bf16x2", "<2 x bfloat>", 3,
-                       {{0x3FC03FC0, 0x3F813F81, 0xA1800000}}),
-            (Bits{0x3FC13FC2}));
+                       {{0x3FC03FC0, 0x3F813F81, 0xA1800000},
+                        {0x3FC03FC0, 0x3F833F83, 0x21800000}}),
+            (Bits{0x3FC13FC2, 0x3FC53FC4}));
   std::vector<uint64_t> results = evaluate(
       "declare bfloat @llvm.fma.bf16(bfloat, bfloat, bfloat)", R"(
   %a16 = trunc i64 %a to i16

@@ -357,14 +357,20 @@ TEST_F(CheckTest, DivisionByZero) {
 
 TEST_F(CheckTest, LocalMemoryOverflow) {
   Module module(makeKernel("ptr %out, i64 %n", R"(
+  call void @callee(i64 %n)
+  ret void)",
+                           R"(
+define internal void @callee(i64 %n) noinline {
   %local = alloca i8, i64 %n, align 16, addrspace(5)
-  %last = getelementptr i8, ptr addrspace(5) %local, i64 0
-  store volatile i8 1, ptr addrspace(5) %last
-  ret void)"));
+  store volatile i8 1, ptr addrspace(5) %local
+  ret void
+}
+)"));
   Buffer<int> out(1);
   launch(module, "k", {1}, {1}, 0, out.data, uint64_t(1000));
   EXPECT_EQ(takeError(), "");
-  launch(module, "k", {1}, {1}, 0, out.data, uint64_t(262144));
+  // Far beyond the guard page of the stack.
+  launch(module, "k", {1}, {1}, 0, out.data, uint64_t(1000000));
   EXPECT_EQ(takeError(), "kernel 'k' block (0,0,0) thread (0,0,0): local "
                          "memory of a thread exceeds 262144 bytes");
 }

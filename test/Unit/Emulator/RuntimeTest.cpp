@@ -49,13 +49,16 @@ TEST_F(RuntimeTest, StickyError) {
   EXPECT_EQ(teRuntimeGetError(), nullptr);
   Module module(addOne());
   Buffer<int> buffer(std::vector<int>{1, 2});
+  void *kernel = module.getFunction("k");
   teRuntimeCheck(true, "not this");
   EXPECT_EQ(teRuntimeGetError(), nullptr);
   teRuntimeCheck(false, "the first");
   teRuntimeSetError("the second");
   EXPECT_EQ(getError(), "the first");
   // Nothing happens any more ..
-  launch(module, "k", {1}, {2}, 0, buffer.data, uint64_t(2));
+  uint64_t n = 2;
+  void *params[] = {&buffer.data, &n};
+  mgpuLaunchKernel(kernel, 1, 1, 1, 2, 1, 1, 0, nullptr, params, nullptr, 2);
   mgpuMemset32(buffer.data, 9, 2, nullptr);
   int host = 7;
   mgpuMemcpy(&host, buffer.data, 4, nullptr);
