@@ -179,7 +179,7 @@ static LogicalResult verifyHighPrecision(Operation *op, StringRef what,
 
 static FailureOr<func::FuncOp> getLaunch(Operation *op,
                                          KernelContext &context) {
-  auto quantizer =
+  Attribute quantizer =
       llvm::TypeSwitch<Operation *, Attribute>(op)
           .Case<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp, AmaxIntoOp,
                 UpdateScaleIntoOp, DeriveIntoOp>(
