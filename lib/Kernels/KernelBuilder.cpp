@@ -207,6 +207,14 @@ void KernelBuilder::store(Value value, Value pointer, Value offset) {
   LLVM::StoreOp::create(*this, value, address, getAccessBytes(type));
 }
 
+void KernelBuilder::atomicMax(Value value, Value pointer) {
+  // The bits of numbers that are not negative are in the numbers' order.
+  Value bits = arith::BitcastOp::create(*this, getI32Type(), value);
+  LLVM::AtomicRMWOp::create(*this, LLVM::AtomicBinOp::umax, pointer, bits,
+                            LLVM::AtomicOrdering::monotonic, "device",
+                            /*alignment=*/4);
+}
+
 Value KernelBuilder::makeShared(Type elementType, int64_t count) {
   constexpr unsigned space =
       static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
@@ -267,6 +275,18 @@ Value KernelBuilder::shuffleMax(Value value, unsigned lanes) {
   return value;
 }
 
+Value KernelBuilder::blockMax(Value value) {
+  int64_t numWarps = spec.threadsPerBlock / warpSize;
+  value = shuffleMax(value, warpSize - 1);
+  Value warps = makeShared(value.getType(), numWarps);
+  ifThen(isEqual(rem(thread, warpSize), 0),
+         [&] { store(value, warps, div(thread, warpSize)); });
+  barrier();
+  for (int64_t warp = 0; warp < numWarps; ++warp)
+    value = max(value, load(warps, value.getType(), i64(warp)));
+  return value;
+}
+
 Value KernelBuilder::concat(ValueRange vectors) {
   Value result = vectors.front();
   for (Value vector : vectors.drop_front()) {
@@ -281,6 +301,42 @@ Value KernelBuilder::concat(ValueRange vectors) {
 Value KernelBuilder::slice(Value vector, int64_t first, int64_t size) {
   auto mask = llvm::to_vector(llvm::seq<int64_t>(first, first + size));
   return vector::ShuffleOp::create(*this, vector, vector, mask);
+}
+
+//===----------------------------------------------------------------------===//
+// Zero
+//===----------------------------------------------------------------------===//
+
+KernelSpec te::quant::getZeroSpec(unsigned numPointers,
+                                  ArrayRef<unsigned> outs,
+                                  std::optional<unsigned> noop) {
+  KernelSpec spec;
+  spec.name = "zero_f32";
+  if (outs.size() > 1)
+    spec.name += "x" + std::to_string(outs.size());
+  if (noop)
+    spec.name += "_noop";
+  spec.pointers.assign(numPointers, {KernelPointer::Unused});
+  if (noop)
+    spec.pointers[*noop] = {KernelPointer::Input, 4};
+  for (unsigned out : outs)
+    spec.pointers[out] = {KernelPointer::Output, 4};
+  spec.threadsPerBlock = warpSize;
+  spec.getTiles = [](ImplicitLocOpBuilder &b, Value, Value) {
+    Value one = arith::ConstantIntOp::create(b, 1, 64);
+    return TileGrid{one, one};
+  };
+  auto emit = [outs = llvm::to_vector(outs), noop](KernelBuilder &b) {
+    b.unlessNoop(noop ? b.getPointer(*noop) : Value(), [&] {
+      b.ifThen(b.isEqual(b.getThread(), 0), [&] {
+        for (unsigned out : outs)
+          b.store(b.zero(b.getF32Type()), b.getPointer(out), b.i64(0));
+      });
+    });
+  };
+  spec.variants = {{1, 1, emit}};
+  spec.runsOnEmpty = true;
+  return spec;
 }
 
 //===----------------------------------------------------------------------===//

@@ -121,68 +121,25 @@ KernelContext::getOrMakeKernel(Location loc, const KernelSpec &spec,
   return kernel;
 }
 
-FailureOr<func::FuncOp> KernelContext::makeLaunch(Location loc,
-                                                  const KernelSpec &spec) {
-  SmallVector<gpu::GPUFuncOp> functions;
-  for (const KernelVariant &variant : spec.variants) {
-    FailureOr<gpu::GPUFuncOp> kernel = getOrMakeKernel(loc, spec, variant);
-    if (failed(kernel))
-      return failure();
-    functions.push_back(*kernel);
-  }
-
-  StringRef shortName = spec.launchName.empty() ? StringRef(spec.name)
-                                                : StringRef(spec.launchName);
-  std::string name = (launchPrefix + shortName).str();
-  if (module.lookupSymbol(name))
-    return emitError(loc) << "expected the symbol '" << name
-                          << "' to be free for a launch function, but it is "
-                             "taken";
-
-  MLIRContext *context = module.getContext();
-  ImplicitLocOpBuilder b =
-      ImplicitLocOpBuilder::atBlockEnd(loc, module.getBody());
-  Type i64 = b.getI64Type();
-  Type token = gpu::AsyncTokenType::get(context);
-  SmallVector<Type> types(spec.pointers.size(),
-                          LLVM::LLVMPointerType::get(context));
-  types.append({i64, i64, token});
-  auto launch = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
-  launch.setPrivate();
-  launches[shortName] = launch;
-
-  Block *entry = launch.addEntryBlock();
-  b.setInsertionPointToStart(entry);
-  ValueRange arguments = entry->getArguments();
-  ValueRange pointers = arguments.take_front(spec.pointers.size());
-  Value rows = arguments[pointers.size()];
-  Value cols = arguments[pointers.size() + 1];
-  Value stream = arguments.back();
+/// Picks a kernel of one stage and launches it. The tensor has a tile.
+static void emitStage(ImplicitLocOpBuilder &b, const TargetInfo &target,
+                      const KernelSpec &spec,
+                      ArrayRef<gpu::GPUFuncOp> functions, ValueRange pointers,
+                      Value rows, Value cols, Value stream) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 64);
   };
-  auto compare = [&](arith::CmpIPredicate predicate, Value lhs,
-                     int64_t rhs) -> Value {
-    return arith::CmpIOp::create(b, predicate, lhs, constant(rhs));
+  auto isZero = [&](Value value) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value,
+                                 constant(0));
   };
-
-  // Nothing to do for an empty tensor: a grid must have a block.
-  Value isWork =
-      arith::AndIOp::create(b, compare(arith::CmpIPredicate::ne, rows, 0),
-                            compare(arith::CmpIPredicate::ne, cols, 0));
-  auto ifWork = scf::IfOp::create(b, isWork, /*withElseRegion=*/false);
-  func::ReturnOp::create(b);
-  b.setInsertionPointToStart(ifWork.thenBlock());
-
   TileGrid tiles = spec.getTiles(b, rows, cols);
   Value blocks = arith::MinUIOp::create(
       b, arith::MulIOp::create(b, tiles.rows, tiles.cols),
       constant(target.numSMs * blocksPerSM));
-  auto toIndex = [&](Value value) -> Value {
-    return arith::IndexCastOp::create(b, b.getIndexType(), value);
-  };
   Value one = arith::ConstantIndexOp::create(b, 1);
-  gpu::KernelDim3 grid = {toIndex(blocks), one, one};
+  gpu::KernelDim3 grid = {
+      arith::IndexCastOp::create(b, b.getIndexType(), blocks), one, one};
   gpu::KernelDim3 block = {
       arith::ConstantIndexOp::create(b, spec.threadsPerBlock), one, one};
   SmallVector<Value> kernelArguments;
@@ -198,20 +155,18 @@ FailureOr<func::FuncOp> KernelContext::makeLaunch(Location loc,
       for (auto [pointer, value] : llvm::zip_equal(spec.pointers, pointers)) {
         if (!pointer.isVector)
           continue;
-        Value address = LLVM::PtrToIntOp::create(b, i64, value);
+        Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), value);
         bits =
             bits ? arith::OrIOp::create(b, bits, address).getResult() : address;
       }
     }
     Value isFit;
     if (bits)
-      isFit = compare(
-          arith::CmpIPredicate::eq,
-          arith::AndIOp::create(b, bits, constant(variant.vectorBytes - 1)), 0);
+      isFit = isZero(
+          arith::AndIOp::create(b, bits, constant(variant.vectorBytes - 1)));
     if (variant.colsMultiple > 1) {
-      Value isMultiple = compare(
-          arith::CmpIPredicate::eq,
-          arith::RemUIOp::create(b, cols, constant(variant.colsMultiple)), 0);
+      Value isMultiple = isZero(
+          arith::RemUIOp::create(b, cols, constant(variant.colsMultiple)));
       isFit = isFit ? arith::AndIOp::create(b, isFit, isMultiple).getResult()
                     : isMultiple;
     }
@@ -223,10 +178,72 @@ FailureOr<func::FuncOp> KernelContext::makeLaunch(Location loc,
     }
     gpu::LaunchFuncOp::create(b, kernel, grid, block,
                               /*dynamicSharedMemorySize=*/Value(),
-                              kernelArguments, token, stream);
+                              kernelArguments, stream.getType(), stream);
     if (!rest)
       break;
     b.setInsertionPointToStart(rest);
   }
+}
+
+FailureOr<func::FuncOp> KernelContext::makeLaunch(Location loc,
+                                                  const KernelSpec &spec) {
+  return makeLaunch(loc, spec.launchName.empty() ? spec.name : spec.launchName,
+                    spec);
+}
+
+FailureOr<func::FuncOp>
+KernelContext::makeLaunch(Location loc, StringRef shortName,
+                          ArrayRef<KernelSpec> stages) {
+  SmallVector<SmallVector<gpu::GPUFuncOp>> functions;
+  for (const KernelSpec &spec : stages) {
+    SmallVector<gpu::GPUFuncOp> &variants = functions.emplace_back();
+    for (const KernelVariant &variant : spec.variants) {
+      FailureOr<gpu::GPUFuncOp> kernel = getOrMakeKernel(loc, spec, variant);
+      if (failed(kernel))
+        return failure();
+      variants.push_back(*kernel);
+    }
+  }
+
+  std::string name = (launchPrefix + shortName).str();
+  if (module.lookupSymbol(name))
+    return emitError(loc) << "expected the symbol '" << name
+                          << "' to be free for a launch function, but it is "
+                             "taken";
+
+  MLIRContext *context = module.getContext();
+  ImplicitLocOpBuilder b =
+      ImplicitLocOpBuilder::atBlockEnd(loc, module.getBody());
+  Type i64 = b.getI64Type();
+  unsigned numPointers = stages.front().pointers.size();
+  SmallVector<Type> types(numPointers, LLVM::LLVMPointerType::get(context));
+  types.append({i64, i64, gpu::AsyncTokenType::get(context)});
+  auto launch = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
+  launch.setPrivate();
+  launches[shortName] = launch;
+
+  Block *entry = launch.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  ValueRange arguments = entry->getArguments();
+  Value rows = arguments[numPointers], cols = arguments[numPointers + 1];
+
+  // A grid must have a block, which an empty tensor gives no work.
+  Value zero = arith::ConstantIntOp::create(b, 0, 64);
+  auto isNotZero = [&](Value value) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, zero);
+  };
+  Value isWork =
+      arith::AndIOp::create(b, isNotZero(rows), isNotZero(cols));
+  for (auto [spec, kernels] : llvm::zip_equal(stages, functions)) {
+    b.setInsertionPointToEnd(entry);
+    if (!spec.runsOnEmpty) {
+      auto ifWork = scf::IfOp::create(b, isWork, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(ifWork.thenBlock());
+    }
+    emitStage(b, target, spec, kernels, arguments.take_front(numPointers), rows,
+              cols, arguments.back());
+  }
+  b.setInsertionPointToEnd(entry);
+  func::ReturnOp::create(b);
   return launch;
 }

@@ -91,6 +91,8 @@ public:
   mlir::Value loadOrZero(mlir::Value condition, mlir::Value pointer,
                          mlir::Type type, mlir::Value offset);
   void store(mlir::Value value, mlir::Value pointer, mlir::Value offset);
+  /// Merges an f32 that is not negative into the one at `pointer`.
+  void atomicMax(mlir::Value value, mlir::Value pointer);
 
   /// Memory that the threads of a block share: `count` elements.
   mlir::Value makeShared(mlir::Type elementType, int64_t count);
@@ -108,6 +110,9 @@ public:
   /// The largest value among the lanes whose numbers differ in the bits of
   /// `lanes` only; all lanes of the warp take part.
   mlir::Value shuffleMax(mlir::Value value, unsigned lanes);
+  /// The largest value among the threads of the block, known to the first one
+  /// only; all take part. Once in a kernel: its shared memory is not reused.
+  mlir::Value blockMax(mlir::Value value);
   /// Chains vectors of one type to a longer one.
   mlir::Value concat(mlir::ValueRange vectors);
   /// Elements [first, first + size) of a vector.
@@ -119,6 +124,12 @@ private:
   llvm::SmallVector<mlir::Value> pointers;
   mlir::Value rows, cols, thread;
 };
+
+/// A stage that sets the f32 at each of `outs`, numbers of pointers, to zero,
+/// for a later stage to merge into; also for an empty tensor. `noop` is the
+/// number of the flag's pointer, if there is one.
+KernelSpec getZeroSpec(unsigned numPointers, llvm::ArrayRef<unsigned> outs,
+                       std::optional<unsigned> noop = std::nullopt);
 
 /// Where one scale tensor of a format with blocks along one dimension keeps its
 /// scales. `j` is the number of the block along the contracted dimension, `i`

@@ -78,6 +78,8 @@ struct KernelSpec {
       getTiles;
   /// Best first; the last one must have no demands (vectors of one byte).
   llvm::SmallVector<KernelVariant> variants;
+  /// Whether an empty tensor is work too; there must be a tile for it.
+  bool runsOnEmpty = false;
 };
 
 /// The kernels and launch functions of a module, made on demand.
@@ -97,6 +99,13 @@ public:
   /// with an error at `loc` when a name is taken by something else.
   llvm::FailureOr<mlir::func::FuncOp> makeLaunch(mlir::Location loc,
                                                  const KernelSpec &spec);
+
+  /// The same for several kernels that run one after the other, each on the
+  /// pointers that it has a use for: a launch function `name` (their
+  /// `launchName`s mean nothing).
+  llvm::FailureOr<mlir::func::FuncOp>
+  makeLaunch(mlir::Location loc, llvm::StringRef name,
+             llvm::ArrayRef<KernelSpec> stages);
 
 private:
   llvm::FailureOr<mlir::gpu::GPUFuncOp>

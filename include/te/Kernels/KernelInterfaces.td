@@ -42,6 +42,14 @@ def TEQuant_KernelEmitterInterface : AttrInterface<"KernelEmitterInterface"> {
       "emitDequantize", "::te::quant::DequantizeIntoOp">,
     TEQuant_EmitMethod<"The launch function of a `swizzle_into`.",
       "emitSwizzle", "::te::quant::SwizzleIntoOp">,
+    TEQuant_EmitMethod<"The launch function of an `amax_into`.",
+      "emitAmax", "::te::quant::AmaxIntoOp">,
+    TEQuant_EmitMethod<[{
+        The launch function of an `update_scale_into`; its extents are those of
+        the history, one row.
+      }], "emitUpdateScale", "::te::quant::UpdateScaleIntoOp">,
+    TEQuant_EmitMethod<"The launch function of a `derive_into`.",
+      "emitDerive", "::te::quant::DeriveIntoOp">,
   ];
 }
 

@@ -19,7 +19,8 @@ using namespace mlir;
 using namespace te::quant;
 
 static bool isQuantOp(Operation *op) {
-  return isa<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp>(op);
+  return isa<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp, AmaxIntoOp,
+             UpdateScaleIntoOp, DeriveIntoOp>(op);
 }
 
 static SmallVector<Operation *> getQuantOps(func::FuncOp function) {
@@ -155,9 +156,15 @@ static FailureOr<std::pair<Value, Value>> getExtents(ImplicitLocOpBuilder &b,
       .Case<DequantizeIntoOp>([&](DequantizeIntoOp dequantize) {
         return getExtents(b, op, dequantize.getOuts());
       })
-      .Case<SwizzleIntoOp>([&](SwizzleIntoOp swizzle) {
-        return std::pair(toI64(b, swizzle.getRows()),
-                         toI64(b, swizzle.getCols()));
+      .Case<AmaxIntoOp>([&](AmaxIntoOp amax) {
+        return getExtents(b, op, amax.getInput());
+      })
+      .Case<UpdateScaleIntoOp>([&](UpdateScaleIntoOp update) {
+        return getExtents(b, op, update.getHistory());
+      })
+      .Case<SwizzleIntoOp, DeriveIntoOp>([&](auto concrete) {
+        return std::pair(toI64(b, concrete.getRows()),
+                         toI64(b, concrete.getCols()));
       });
 }
 
@@ -172,37 +179,43 @@ static LogicalResult verifyHighPrecision(Operation *op, StringRef what,
 
 static FailureOr<func::FuncOp> getLaunch(Operation *op,
                                          KernelContext &context) {
-  return llvm::TypeSwitch<Operation *, FailureOr<func::FuncOp>>(op)
-      .Case<QuantizeIntoOp>(
-          [&](QuantizeIntoOp quantize) -> FailureOr<func::FuncOp> {
-            Attribute quantizer = quantize.getQuantizer();
-            auto emitter = dyn_cast<KernelEmitterInterface>(quantizer);
-            if (!emitter)
-              return emitNoKernelError(op, quantizer);
-            if (failed(verifyHighPrecision(op, "an input",
-                                           quantize.getInput().getType())))
-              return failure();
-            return emitter.emitQuantize(quantize, context);
-          })
-      .Case<DequantizeIntoOp>(
-          [&](DequantizeIntoOp dequantize) -> FailureOr<func::FuncOp> {
-            Attribute quantizer = dequantize.getQuantizer();
-            auto emitter = dyn_cast<KernelEmitterInterface>(quantizer);
-            if (!emitter)
-              return emitNoKernelError(op, quantizer);
-            if (failed(verifyHighPrecision(op, "an output",
-                                           dequantize.getOuts().getType())))
-              return failure();
-            return emitter.emitDequantize(dequantize, context);
-          })
-      .Case<SwizzleIntoOp>(
-          [&](SwizzleIntoOp swizzle) -> FailureOr<func::FuncOp> {
-            Attribute quantizer = swizzle.getQuantizer();
-            auto emitter = dyn_cast<KernelEmitterInterface>(quantizer);
-            if (!emitter)
-              return emitNoKernelError(op, quantizer);
-            return emitter.emitSwizzle(swizzle, context);
-          });
+  Attribute quantizer =
+      llvm::TypeSwitch<Operation *, Attribute>(op)
+          .Case<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp, AmaxIntoOp,
+                UpdateScaleIntoOp, DeriveIntoOp>(
+              [](auto concrete) { return concrete.getQuantizer(); });
+  auto emitter = dyn_cast<KernelEmitterInterface>(quantizer);
+  if (!emitter)
+    return emitNoKernelError(op, quantizer);
+  using Launch = FailureOr<func::FuncOp>;
+  return llvm::TypeSwitch<Operation *, Launch>(op)
+      .Case([&](QuantizeIntoOp quantize) -> Launch {
+        if (failed(verifyHighPrecision(op, "an input",
+                                       quantize.getInput().getType())))
+          return failure();
+        return emitter.emitQuantize(quantize, context);
+      })
+      .Case([&](DequantizeIntoOp dequantize) -> Launch {
+        if (failed(verifyHighPrecision(op, "an output",
+                                       dequantize.getOuts().getType())))
+          return failure();
+        return emitter.emitDequantize(dequantize, context);
+      })
+      .Case([&](SwizzleIntoOp swizzle) {
+        return emitter.emitSwizzle(swizzle, context);
+      })
+      .Case([&](AmaxIntoOp amax) -> Launch {
+        if (failed(verifyHighPrecision(op, "an input",
+                                       amax.getInput().getType())))
+          return failure();
+        return emitter.emitAmax(amax, context);
+      })
+      .Case([&](UpdateScaleIntoOp update) {
+        return emitter.emitUpdateScale(update, context);
+      })
+      .Case([&](DeriveIntoOp derive) {
+        return emitter.emitDerive(derive, context);
+      });
 }
 
 static LogicalResult lowerToCall(Operation *op, Value stream,

@@ -63,5 +63,9 @@ void te::quant::registerBufferizableOpInterfaceExternalModels(
     QuantizeIntoOp::attachInterface<IntoOpModel<QuantizeIntoOp>>(*context);
     DequantizeIntoOp::attachInterface<IntoOpModel<DequantizeIntoOp>>(*context);
     SwizzleIntoOp::attachInterface<IntoOpModel<SwizzleIntoOp>>(*context);
+    AmaxIntoOp::attachInterface<IntoOpModel<AmaxIntoOp>>(*context);
+    UpdateScaleIntoOp::attachInterface<IntoOpModel<UpdateScaleIntoOp>>(
+        *context);
+    DeriveIntoOp::attachInterface<IntoOpModel<DeriveIntoOp>>(*context);
   });
 }

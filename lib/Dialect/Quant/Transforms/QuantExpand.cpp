@@ -54,6 +54,7 @@ void te::quant::populateQuantExpandPatterns(const TypeConverter &converter,
   populateQuantExpandEmptyPatterns(converter, patterns);
   populateQuantExpandFuncPatterns(converter, patterns);
   populateQuantExpandQuantizePatterns(converter, patterns);
+  populateQuantExpandScalesPatterns(converter, patterns);
   populateQuantExpandSwizzlePatterns(converter, patterns);
   populateQuantExpandUpdateUsagePatterns(converter, patterns);
 }
@@ -87,10 +88,11 @@ static LogicalResult verifyExpandable(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<DequantizeOp, SwizzleOp, UpdateUsageOp>(
           [](auto op) { return te::quant::verifyExpandable(op); })
-      .Case<AssembleOp, DisassembleOp, EmptyOp, QuantizeOp, func::FuncOp,
-            func::CallOp, func::ReturnOp, BranchOpInterface, scf::ForOp,
-            scf::IfOp, scf::IndexSwitchOp, scf::WhileOp, scf::YieldOp,
-            scf::ConditionOp, arith::SelectOp>([](auto) { return success(); })
+      .Case<AmaxOp, AssembleOp, DisassembleOp, EmptyOp, QuantizeOp,
+            func::FuncOp, func::CallOp, func::ReturnOp, BranchOpInterface,
+            scf::ForOp, scf::IfOp, scf::IndexSwitchOp, scf::WhileOp,
+            scf::YieldOp, scf::ConditionOp, arith::SelectOp>(
+          [](auto) { return success(); })
       .Default([](Operation *op) {
         return op->emitOpError()
                << "with TensorSpecs cannot be expanded: supported are "
@@ -121,6 +123,8 @@ struct QuantExpandPass
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal(
         [](Operation *op) { return !usesTensorSpec(op); });
+    // These have no need of TensorSpecs.
+    target.addIllegalOp<AmaxOp, UpdateScaleOp>();
     RewritePatternSet patterns(&getContext());
     populateQuantExpandPatterns(converter, patterns);
     ConversionConfig config;

@@ -25,6 +25,10 @@ llvm::LogicalResult verifyExpandable(UpdateUsageOp op);
 void setBoundaryAttributes(mlir::func::FuncOp func,
                            const mlir::TypeConverter &converter);
 
+/// The amaxes that `quantizer` scales by, in new tensors.
+AmaxIntoOp emitAmaxInto(mlir::OpBuilder &builder, mlir::Location loc,
+                        QuantizerAttrInterface quantizer, mlir::Value input);
+
 /// The operands of a 1:N adaptor in one list.
 llvm::SmallVector<mlir::Value>
 flattenValues(llvm::ArrayRef<mlir::ValueRange> values);

@@ -123,10 +123,17 @@ struct ExpandQuantizeOp : OpConversionPattern<QuantizeOp> {
     auto first = [](ValueRange values) {
       return values.empty() ? Value() : values.front();
     };
+    SmallVector<Value> amaxes = flattenValues(adaptor.getAmax());
+    unsigned numAmaxes =
+        type.getQuantizer().getQuantizeSignature().numAmaxes;
+    if (amaxes.empty() && numAmaxes != 0)
+      llvm::append_range(
+          amaxes,
+          emitAmaxInto(rewriter, loc, type.getQuantizer(), input).getResults());
     auto quantize = QuantizeIntoOp::create(
         rewriter, loc, TypeRange(ValueRange(outs)), type.getQuantizer(), input,
         first(adaptor.getNoop()), first(adaptor.getScale()),
-        flattenValues(adaptor.getAmax()), first(adaptor.getRng()), outs);
+        amaxes, first(adaptor.getRng()), outs);
     copyDiscardableAttrs(op, quantize);
 
     SmallVector<SmallVector<Value>> replacements(1);

@@ -5,26 +5,53 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LogicalDims.h"
 #include "QuantExpand.h"
+#include "te/Dialect/Quant/Transforms/LayoutEmitter.h"
 
 using namespace mlir;
 using namespace te::quant;
 
-static UsageChange getChange(UpdateUsageOp op) {
-  return op.getInput().getType().getQuantizer().getUsageChange(
+/// Whether a representation is made that is not there.
+static bool derives(UpdateUsageOp op) {
+  UsageChange change = op.getInput().getType().getQuantizer().getUsageChange(
       op.getResult().getType().getQuantizer().getUsage());
+  return change.kind == UsageChange::Derive ||
+         change.kind == UsageChange::DeriveAndDrop;
 }
 
 LogicalResult te::quant::verifyExpandable(UpdateUsageOp op) {
-  UsageChange change = getChange(op);
-  if (change.kind == UsageChange::None || change.kind == UsageChange::Drop)
+  TensorSpecType type = op.getInput().getType();
+  if (!derives(op) || canRecoverLogicalDims(type))
     return success();
-  QuantizerAttrInterface from = op.getInput().getType().getQuantizer();
-  return op.emitOpError()
-         << "changing usage of '" << from.getFamily() << "' from "
-         << stringifyUsage(from.getUsage()) << " to "
-         << stringifyUsage(op.getResult().getType().getQuantizer().getUsage())
-         << ", which derives a representation, is not supported yet";
+  return op.emitOpError() << "the dynamic dims of " << type
+                          << " cannot be told from its inner tensors";
+}
+
+/// Adds to `inners`, by name, what both usages have and the input has not.
+static void emitDerive(OpBuilder &builder, UpdateUsageOp op, ValueRange given,
+                       llvm::SmallDenseMap<StringAttr, Value> &inners) {
+  Location loc = op.getLoc();
+  TensorSpecType type = op.getInput().getType();
+  QuantizerAttrInterface both = type.getQuantizer().withUsage(Usage::Both);
+  LayoutAttr from = type.getLayout();
+  LayoutAttr to = getLayout(both, type.getNominalDtype());
+  LayoutEmitter emitter(builder, loc,
+                        recoverLogicalDims(builder, loc, type, given));
+  SmallVector<StringAttr> names;
+  SmallVector<Value> outs;
+  for (auto [index, name] : llvm::enumerate(to.getNames())) {
+    if (from.lookup(name))
+      continue;
+    names.push_back(name);
+    outs.push_back(emitter.createEmpty(to, index));
+  }
+  auto derive = DeriveIntoOp::create(
+      builder, loc, TypeRange(ValueRange(outs)), both, given,
+      emitter.getExtent(Extent::Rows), emitter.getExtent(Extent::Cols), outs);
+  copyDiscardableAttrs(op, derive);
+  for (auto [name, value] : llvm::zip_equal(names, derive.getResults()))
+    inners[name] = value;
 }
 
 namespace {
@@ -35,18 +62,26 @@ struct ExpandUpdateUsageOp : OpConversionPattern<UpdateUsageOp> {
   LogicalResult
   matchAndRewrite(UpdateUsageOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    UsageChange change = getChange(op);
-    if (change.kind != UsageChange::None && change.kind != UsageChange::Drop)
-      return rewriter.notifyMatchFailure(op, "derives a representation");
-    LayoutAttr from = op.getInput().getType().getLayout();
-    SmallVector<Value> kept;
-    for (StringAttr name : op.getResult().getType().getLayout().getNames()) {
-      std::optional<unsigned> index = from.lookup(name);
-      if (!index)
+    TensorSpecType type = op.getInput().getType();
+    TensorSpecType resultType = op.getResult().getType();
+    if (derives(op) && !canRecoverLogicalDims(type))
+      return rewriter.notifyMatchFailure(op, "dims are unknown");
+    llvm::SmallDenseMap<StringAttr, Value> inners;
+    for (auto [name, value] :
+         llvm::zip_equal(type.getLayout().getNames(), adaptor.getInput()))
+      inners[name] = value;
+    if (derives(op))
+      emitDerive(rewriter, op, adaptor.getInput(), inners);
+    SmallVector<Value> results;
+    for (auto [name, innerType] : llvm::zip_equal(
+             resultType.getLayout().getNames(), resultType.getInnerTypes())) {
+      Value value = inners.lookup(name);
+      if (!value)
         return rewriter.notifyMatchFailure(op, "an inner tensor is missing");
-      kept.push_back(adaptor.getInput()[*index]);
+      results.push_back(
+          castTensor(rewriter, op.getLoc(), value, innerType));
     }
-    rewriter.replaceOpWithMultiple(op, {ValueRange(kept)});
+    rewriter.replaceOpWithMultiple(op, {ValueRange(results)});
     return success();
   }
 };

@@ -32,6 +32,8 @@ void populateQuantExpandFuncPatterns(const mlir::TypeConverter &converter,
                                      mlir::RewritePatternSet &patterns);
 void populateQuantExpandQuantizePatterns(const mlir::TypeConverter &converter,
                                          mlir::RewritePatternSet &patterns);
+void populateQuantExpandScalesPatterns(const mlir::TypeConverter &converter,
+                                       mlir::RewritePatternSet &patterns);
 void populateQuantExpandSwizzlePatterns(const mlir::TypeConverter &converter,
                                         mlir::RewritePatternSet &patterns);
 void populateQuantExpandUpdateUsagePatterns(
