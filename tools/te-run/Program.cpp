@@ -49,6 +49,10 @@ static Error checkSymbols(const llvm::Module &module) {
   return Error::success();
 }
 
+/// Stands in for abort(), to which cf.assert is lowered, so that it ends the
+/// program and not te-run.
+static void endProgram() { __builtin_trap(); }
+
 Expected<std::unique_ptr<Program>>
 Program::compile(LLVM::LLVMFuncOp function, const Signature &signature,
                  const Runtime &runtime, DiagnosticCollector &diagnostics) {
@@ -94,6 +98,15 @@ Program::compile(LLVM::LLVMFuncOp function, const Signature &signature,
 
   std::unique_ptr<Program> program(new Program(signature, runtime));
   program->engine = std::move(*engine);
+  auto abortFunction = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+      function->getParentOp(), StringAttr::get(function.getContext(), "abort"));
+  if (abortFunction && abortFunction.isExternal())
+    program->engine->registerSymbols([](orc::MangleAndInterner intern) {
+      orc::SymbolMap symbols;
+      symbols[intern("abort")] = {orc::ExecutorAddr::fromPtr(&endProgram),
+                                  JITSymbolFlags::Exported};
+      return symbols;
+    });
   Expected<void (*)(void **)> entry =
       program->engine->lookupPacked(function.getName());
   if (!entry)

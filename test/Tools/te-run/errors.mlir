@@ -3,7 +3,7 @@
 
 // RUN: rm -rf %t && mkdir -p %t/out && echo old > %t/out/manifest.json
 // RUN: split-file %s %t
-// RUN: te-opt %t/lowered.mlir --gpu-to-llvm -o %t/module.mlir
+// RUN: te-opt %t/lowered.mlir --convert-cf-to-llvm --gpu-to-llvm -o %t/module.mlir
 // DEFINE: %{rest} = --target=emulate --output-dir %t/out
 // DEFINE: %{arguments} =
 // DEFINE: %{fail} = not te-run %{arguments} 2>&1 | \
@@ -115,6 +115,9 @@
 // RUN: %files pack %t/zero.bin i 0
 // RUN: not te-run %{arguments} 2>&1 | FileCheck %s --check-prefix=DIVIDE
 // DIVIDE: te-run: error: {{.*}}division by zero
+// REDEFINE: %{arguments} = %t/module.mlir --entry=assert %{rest}
+// RUN: not te-run %{arguments} 2>&1 | FileCheck %s --check-prefix=ASSERT
+// ASSERT: te-run: error: fault in host code: illegal instruction
 // REDEFINE: %{arguments} = %t/module.mlir --entry=enormous %{rest}
 // RUN: not te-run %{arguments} 2>&1 | FileCheck %s --check-prefix=ENORMOUS
 // ENORMOUS: te-run: error: {{.*}}memory
@@ -195,6 +198,11 @@ func.func @check() attributes {te_quant.args = [], te_quant.results = []} {
   %false = arith.constant false
   %text = llvm.mlir.addressof @message : !llvm.ptr
   llvm.call @teRuntimeCheck(%false, %text) : (i1, !llvm.ptr) -> ()
+  return
+}
+func.func @assert() attributes {te_quant.args = [], te_quant.results = []} {
+  %false = arith.constant false
+  cf.assert %false, "never true"
   return
 }
 // Host code that reads a device buffer, as no machine with a card allows.

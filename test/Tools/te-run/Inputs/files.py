@@ -5,6 +5,9 @@
     files.py npy FILE HEADER FORMAT VALUE...  behind a .npy header, given as
                                               VERSION:DESCR:ORDER:SHAPE
     files.py show FILE FORMAT                 print the values
+
+Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import struct
