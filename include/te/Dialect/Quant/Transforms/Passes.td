@@ -116,8 +116,9 @@ def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
     as private ones.
 
     ```mlir
+    func.func private @fill(memref<32x64xbf16>, memref<32x64xf8E4M3FN>)
     func.func @update(%x: memref<32x64xbf16>, %d: memref<32x64xf8E4M3FN>) -> memref<32x64xf8E4M3FN> {
-      "use"(%x, %d) : (memref<32x64xbf16>, memref<32x64xf8E4M3FN>) -> ()
+      call @fill(%x, %d) : (memref<32x64xbf16>, memref<32x64xf8E4M3FN>) -> ()
       return %d : memref<32x64xf8E4M3FN>
     }
     ```
@@ -125,9 +126,10 @@ def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
     becomes
 
     ```mlir
+    func.func private @fill(memref<32x64xbf16>, memref<32x64xf8E4M3FN>)
     func.func @update(%x: memref<32x64xbf16>, %d: memref<32x64xf8E4M3FN>)
         attributes {te_quant.tied = [array<i64: 0, 1>]} {
-      "use"(%x, %d) : (memref<32x64xbf16>, memref<32x64xf8E4M3FN>) -> ()
+      call @fill(%x, %d) : (memref<32x64xbf16>, memref<32x64xf8E4M3FN>) -> ()
       return
     }
     ```
