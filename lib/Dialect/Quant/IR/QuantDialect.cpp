@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LayoutCache.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,6 +39,48 @@ void TEQuantDialect::initialize() {
   registerTypes();
   registerOps();
   addInterfaces<QuantAsmInterface>();
+}
+
+Operation *TEQuantDialect::materializeConstant(OpBuilder &builder,
+                                               Attribute value, Type type,
+                                               Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+/// An entry of `te_quant.args` or `te_quant.results`.
+static bool isBoundaryEntry(Attribute attr) {
+  auto entry = dyn_cast<DictionaryAttr>(attr);
+  if (!entry)
+    return false;
+  auto position = entry.getAs<IntegerAttr>("position");
+  return position && position.getType().isSignlessInteger(64) &&
+         entry.getAs<StringAttr>("name") && entry.getAs<TypeAttr>("type");
+}
+
+/// An entry of `te_quant.tied`.
+static bool isTiedEntry(Attribute attr) {
+  auto pair = dyn_cast<DenseI64ArrayAttr>(attr);
+  return pair && pair.size() == 2 && pair[0] >= 0 && pair[1] >= 0;
+}
+
+LogicalResult TEQuantDialect::verifyOperationAttribute(Operation *op,
+                                                       NamedAttribute attr) {
+  auto verify = [&](bool (*isEntry)(Attribute),
+                    StringRef what) -> LogicalResult {
+    auto entries = dyn_cast<ArrayAttr>(attr.getValue());
+    if (entries && llvm::all_of(entries, isEntry))
+      return success();
+    return op->emitOpError() << "expected '" << attr.getName().getValue()
+                             << "' to list " << what << ", but got "
+                             << attr.getValue();
+  };
+  StringRef name = attr.getName();
+  if (name == argsAttrName || name == resultsAttrName)
+    return verify(isBoundaryEntry,
+                  "dictionaries of 'position', 'name' and 'type'");
+  if (name == tiedAttrName)
+    return verify(isTiedEntry, "pairs of a result and an argument");
+  return success();
 }
 
 Attribute TEQuantDialect::parseAttribute(DialectAsmParser &parser,

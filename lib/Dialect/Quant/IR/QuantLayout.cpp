@@ -364,8 +364,9 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
     shapes.push_back(AffineMap::get(1, 2, dims, context));
     return success();
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
-                                     parseInner))
+  // The delimiter `<>` of upstream's list parser goes on after a missing '<'.
+  if (parser.parseLess() || parser.parseCommaSeparatedList(parseInner) ||
+      parser.parseGreater())
     return {};
   return parser.getChecked<LayoutAttr>(loc, context, names, elementTypes,
                                        shapes);

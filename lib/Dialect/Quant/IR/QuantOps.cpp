@@ -456,7 +456,10 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   auto elements = dyn_cast_if_present<DenseFPElementsAttr>(input);
   if (!elements)
     return {};
+  // The result may leave dims open that the constant knows.
   auto type = cast<ShapedType>(getResult().getType());
+  if (!type.hasStaticShape())
+    return {};
   if (elements.isSplat())
     return DenseElementsAttr::get(type,
                                   convert(elements.getSplatValue<APFloat>()));

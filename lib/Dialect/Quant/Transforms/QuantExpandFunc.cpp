@@ -54,8 +54,8 @@ void te::quant::copyDiscardableAttrs(Operation *from, Operation *to) {
 // Boundary attributes
 //===----------------------------------------------------------------------===//
 
-static constexpr StringLiteral argsName("te_quant.args"),
-    resultsName("te_quant.results");
+static constexpr StringLiteral argsName = TEQuantDialect::argsAttrName,
+                               resultsName = TEQuantDialect::resultsAttrName;
 
 /// One entry for each flattened type.
 static ArrayAttr describeBoundary(Builder &b, TypeRange types,

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "te/Dialect/Quant/IR/Quant.h"
 #include "te/Dialect/Quant/Transforms/Passes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -23,8 +24,6 @@ namespace te::quant {
 
 using namespace mlir;
 using namespace te::quant;
-
-static constexpr StringLiteral tiedName("te_quant.tied");
 
 namespace {
 /// Finds for each buffer the one argument of its function that it is on every
@@ -211,7 +210,7 @@ void BufferOrigins::visitSuccessors(BranchOpInterface op) {
 static void recordTied(func::FuncOp func,
                        ArrayRef<std::optional<unsigned>> tied) {
   SmallVector<std::pair<int64_t, int64_t>> pairs;
-  if (auto before = func->getAttrOfType<ArrayAttr>(tiedName))
+  if (auto before = func->getAttrOfType<ArrayAttr>(TEQuantDialect::tiedAttrName))
     for (auto pair : before.getAsRange<DenseI64ArrayAttr>())
       pairs.emplace_back(pair[0], pair[1]);
   size_t numResults = tied.size() + pairs.size();
@@ -229,7 +228,7 @@ static void recordTied(func::FuncOp func,
   SmallVector<Attribute> attrs;
   for (auto [result, argument] : pairs)
     attrs.push_back(b.getDenseI64ArrayAttr({result, argument}));
-  func->setAttr(tiedName, b.getArrayAttr(attrs));
+  func->setAttr(TEQuantDialect::tiedAttrName, b.getArrayAttr(attrs));
 }
 
 /// `call` without the results in `tied`, which its operands stand for.

@@ -24,6 +24,9 @@ def TEQuant_Dialect : Dialect {
     The dialect is called `te_quant` in IR because MLIR itself registers a
     dialect named `quant`.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let useDefaultTypePrinterParser = 1;
   // Attributes come from two generated files (layout, quantizers), so that the
   // quantizer interface can mention the layout; the dialect joins the two.
@@ -36,6 +39,14 @@ def TEQuant_Dialect : Dialect {
 
     /// Layouts already computed, by quantizer and nominal dtype. Thread-safe.
     LayoutCache &getLayoutCache() { return *layoutCache; }
+
+    /// On a function after expansion: an entry `{position, name, type}` for each
+    /// flattened argument and result.
+    static constexpr ::llvm::StringLiteral argsAttrName{"te_quant.args"};
+    static constexpr ::llvm::StringLiteral resultsAttrName{"te_quant.results"};
+    /// On a function after bufferization: pairs of a flattened result that left
+    /// the signature and the flattened argument whose buffer it is.
+    static constexpr ::llvm::StringLiteral tiedAttrName{"te_quant.tied"};
 
   private:
     void registerLayoutAttribute();
