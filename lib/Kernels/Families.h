@@ -14,6 +14,8 @@ class MLIRContext;
 
 namespace te::quant {
 
+void attachFloat8CurrentScalingKernels(mlir::MLIRContext *context);
+void attachFloat8DelayedScalingKernels(mlir::MLIRContext *context);
 void attachMXFP8Kernels(mlir::MLIRContext *context);
 void attachNVFP4Kernels(mlir::MLIRContext *context);
 

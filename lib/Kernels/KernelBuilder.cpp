@@ -33,6 +33,13 @@ TileGrid te::quant::buildTileGrid(ImplicitLocOpBuilder &b, Value rows,
   return {buildCeilDiv(b, rows, tileRows), buildCeilDiv(b, cols, tileCols)};
 }
 
+TileGrid te::quant::buildFlatGrid(ImplicitLocOpBuilder &b, Value rows,
+                                  Value cols, int64_t tileSize) {
+  Value elements = arith::MulIOp::create(b, rows, cols);
+  Value one = arith::ConstantIntOp::create(b, 1, 64);
+  return {one, buildCeilDiv(b, elements, tileSize)};
+}
+
 //===----------------------------------------------------------------------===//
 // KernelBuilder
 //===----------------------------------------------------------------------===//
@@ -87,6 +94,14 @@ Value KernelBuilder::both(Value lhs, Value rhs) {
 }
 
 void KernelBuilder::forEachTile(function_ref<void(Value, Value)> body) {
+  forEachTile({}, [&](Value row, Value col, SmallVectorImpl<Value> &) {
+    body(row, col);
+  });
+}
+
+SmallVector<Value> KernelBuilder::forEachTile(
+    ValueRange init,
+    function_ref<void(Value, Value, SmallVectorImpl<Value> &)> body) {
   auto toI64 = [&](Value index) -> Value {
     return arith::IndexCastOp::create(*this, getI64Type(), index);
   };
@@ -101,12 +116,15 @@ void KernelBuilder::forEachTile(function_ref<void(Value, Value)> body) {
   };
   auto [firstRow, firstCol] = divide(first);
   auto [stepRows, stepCols] = divide(step);
-  auto loop = scf::ForOp::create(*this, first, total, step,
-                                 ValueRange{firstRow, firstCol});
+  SmallVector<Value> carried = {firstRow, firstCol};
+  llvm::append_range(carried, init);
+  auto loop = scf::ForOp::create(*this, first, total, step, carried);
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBody());
   Value row = loop.getRegionIterArgs()[0], col = loop.getRegionIterArgs()[1];
-  body(row, col);
+  carried.assign(loop.getRegionIterArgs().begin() + 2,
+                 loop.getRegionIterArgs().end());
+  body(row, col, carried);
   // (row, col) + (stepRows, stepCols) with a carry.
   Value nextCol = add(col, stepCols);
   Value isInRow = isLess(nextCol, tiles.cols);
@@ -114,7 +132,45 @@ void KernelBuilder::forEachTile(function_ref<void(Value, Value)> body) {
   Value nextRow = add(row, stepRows);
   nextCol = arith::SelectOp::create(*this, isInRow, nextCol, wrapped);
   nextRow = arith::SelectOp::create(*this, isInRow, nextRow, add(nextRow, 1));
-  scf::YieldOp::create(*this, ValueRange{nextRow, nextCol});
+  SmallVector<Value> next = {nextRow, nextCol};
+  llvm::append_range(next, carried);
+  scf::YieldOp::create(*this, next);
+  return llvm::to_vector_of<Value>(loop.getResults().drop_front(2));
+}
+
+SmallVector<Value> KernelBuilder::forEachAccess(int64_t tileSize, int64_t size,
+                                                ValueRange init,
+                                                AccessBody body) {
+  constexpr int64_t atOnce = 4;
+  int64_t step = spec.threadsPerBlock * size;
+  Value total = mul(rows, cols);
+  return forEachTile(init, [&](Value, Value tile,
+                               SmallVectorImpl<Value> &carried) {
+    Value first = add(mul(tile, tileSize), mul(thread, size));
+    auto visit = [&](Value start, SmallVectorImpl<Value> &carried) {
+      SmallVector<Value> offsets, isInside;
+      for (int64_t k = 0; k < atOnce; ++k) {
+        offsets.push_back(add(start, k * step));
+        isInside.push_back(isLess(offsets.back(), total));
+      }
+      body(offsets, isInside, carried);
+    };
+    int64_t count = tileSize / (step * atOnce);
+    if (count == 1)
+      return visit(first, carried);
+    SmallVector<Value> inits(carried);
+    carried = forLoop(count, inits, [&](Value index, ValueRange current) {
+      SmallVector<Value> next(current);
+      visit(add(first, mul(index, step * atOnce)), next);
+      return next;
+    });
+  });
+}
+
+void KernelBuilder::inFirstThread(function_ref<void()> body) {
+  Value block = arith::IndexCastOp::create(
+      *this, getI64Type(), gpu::BlockIdOp::create(*this, gpu::Dimension::x));
+  ifThen(both(isEqual(block, 0), isEqual(thread, 0)), body);
 }
 
 void KernelBuilder::unlessNoop(Value flag, function_ref<void()> body) {

@@ -20,6 +20,10 @@ struct Family {
 
 /// One line for each family.
 static constexpr Family families[] = {
+    {Float8CurrentScalingAttr::getMnemonic(),
+     attachFloat8CurrentScalingKernels},
+    {Float8DelayedScalingAttr::getMnemonic(),
+     attachFloat8DelayedScalingKernels},
     {MXFP8Attr::getMnemonic(), attachMXFP8Kernels},
     {NVFP4Attr::getMnemonic(), attachNVFP4Kernels},
 };

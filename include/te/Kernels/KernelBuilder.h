@@ -25,6 +25,16 @@ mlir::Value buildCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
 TileGrid buildTileGrid(mlir::ImplicitLocOpBuilder &b, mlir::Value rows,
                        mlir::Value cols, int64_t tileRows, int64_t tileCols);
 
+/// Tiles of `tileSize` elements that cover rows by cols as one long row.
+TileGrid buildFlatGrid(mlir::ImplicitLocOpBuilder &b, mlir::Value rows,
+                       mlir::Value cols, int64_t tileSize);
+
+/// Works on accesses of a thread: where they start, whether they are in the
+/// tensor, and what the loop carries, which it replaces.
+using AccessBody = llvm::function_ref<void(
+    llvm::ArrayRef<mlir::Value> offsets, llvm::ArrayRef<mlir::Value> isInside,
+    llvm::SmallVectorImpl<mlir::Value> &carried)>;
+
 /// Builds the body of a kernel.
 class KernelBuilder : public mlir::ImplicitLocOpBuilder {
 public:
@@ -57,6 +67,23 @@ public:
   /// slow: only the first tile takes one.
   void
   forEachTile(llvm::function_ref<void(mlir::Value row, mlir::Value col)> body);
+
+  /// The same with values that a thread carries from tile to tile.
+  llvm::SmallVector<mlir::Value> forEachTile(
+      mlir::ValueRange init,
+      llvm::function_ref<void(mlir::Value row, mlir::Value col,
+                              llvm::SmallVectorImpl<mlir::Value> &carried)>
+          body);
+
+  /// Visits all elements, `size` at a time, in the order of memory; the grid is
+  /// a `buildFlatGrid`. `body` gets several accesses at once, so that loads can
+  /// be under way together.
+  llvm::SmallVector<mlir::Value> forEachAccess(int64_t tileSize, int64_t size,
+                                               mlir::ValueRange init,
+                                               AccessBody body);
+
+  /// Runs `body` in one thread of the grid.
+  void inFirstThread(llvm::function_ref<void()> body);
 
   /// Runs `body` where the flag, a pointer to one f32, is not exactly 1.0; the
   /// flag may be null.
@@ -124,6 +151,10 @@ private:
   llvm::SmallVector<mlir::Value> pointers;
   mlir::Value rows, cols, thread;
 };
+
+/// The launch function of an `amax_into` for one amax, that of the input.
+llvm::FailureOr<mlir::func::FuncOp> emitTensorAmax(AmaxIntoOp op,
+                                                   KernelContext &context);
 
 /// A stage that sets the f32 at each of `outs`, numbers of pointers, to zero,
 /// for a later stage to merge into; also for an empty tensor. `noop` is the
