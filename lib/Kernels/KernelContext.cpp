@@ -149,7 +149,7 @@ static void emitStage(ImplicitLocOpBuilder &b, const TargetInfo &target,
   kernelArguments.append({rows, cols});
 
   for (auto [variant, kernel] : llvm::zip_equal(spec.variants, functions)) {
-    // The addresses and the columns decide, all at once.
+    // The addresses and the extents decide, all at once.
     Value bits;
     if (variant.vectorBytes > 1) {
       for (auto [pointer, value] : llvm::zip_equal(spec.pointers, pointers)) {
@@ -164,9 +164,12 @@ static void emitStage(ImplicitLocOpBuilder &b, const TargetInfo &target,
     if (bits)
       isFit = isZero(
           arith::AndIOp::create(b, bits, constant(variant.vectorBytes - 1)));
-    if (variant.colsMultiple > 1) {
-      Value isMultiple = isZero(
-          arith::RemUIOp::create(b, cols, constant(variant.colsMultiple)));
+    for (auto [extent, multiple] : {std::pair(cols, variant.colsMultiple),
+                                    std::pair(rows, variant.rowsMultiple)}) {
+      if (multiple <= 1)
+        continue;
+      Value isMultiple =
+          isZero(arith::RemUIOp::create(b, extent, constant(multiple)));
       isFit = isFit ? arith::AndIOp::create(b, isFit, isMultiple).getResult()
                     : isMultiple;
     }

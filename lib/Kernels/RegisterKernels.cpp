@@ -20,6 +20,7 @@ struct Family {
 
 /// One line for each family.
 static constexpr Family families[] = {
+    {Float8BlockScalingAttr::getMnemonic(), attachFloat8BlockScalingKernels},
     {MXFP8Attr::getMnemonic(), attachMXFP8Kernels},
     {NVFP4Attr::getMnemonic(), attachNVFP4Kernels},
 };

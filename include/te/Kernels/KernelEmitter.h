@@ -61,6 +61,8 @@ struct KernelVariant {
   int64_t colsMultiple;
   /// Builds the body.
   std::function<void(KernelBuilder &)> emit;
+  /// What the number of rows must be a multiple of.
+  int64_t rowsMultiple = 1;
 };
 
 /// All kernels of one configuration.
