@@ -14,6 +14,7 @@ class MLIRContext;
 
 namespace te::quant {
 
+void attachFloat8BlockScalingKernels(mlir::MLIRContext *context);
 void attachFloat8CurrentScalingKernels(mlir::MLIRContext *context);
 void attachFloat8DelayedScalingKernels(mlir::MLIRContext *context);
 void attachMXFP8Kernels(mlir::MLIRContext *context);

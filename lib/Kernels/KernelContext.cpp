@@ -166,7 +166,7 @@ static void emitStage(ImplicitLocOpBuilder &b, const TargetInfo &target,
           arith::AndIOp::create(b, bits, constant(variant.vectorBytes - 1)));
     for (auto [extent, multiple] : {std::pair(cols, variant.colsMultiple),
                                     std::pair(rows, variant.rowsMultiple)}) {
-      if (multiple == 1)
+      if (multiple <= 1)
         continue;
       Value isMultiple =
           isZero(arith::RemUIOp::create(b, extent, constant(multiple)));

@@ -20,6 +20,7 @@ struct Family {
 
 /// One line for each family.
 static constexpr Family families[] = {
+    {Float8BlockScalingAttr::getMnemonic(), attachFloat8BlockScalingKernels},
     {Float8CurrentScalingAttr::getMnemonic(),
      attachFloat8CurrentScalingKernels},
     {Float8DelayedScalingAttr::getMnemonic(),
