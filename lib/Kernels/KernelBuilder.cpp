@@ -158,7 +158,7 @@ SmallVector<Value> KernelBuilder::forEachAccess(int64_t tileSize, int64_t size,
     int64_t count = tileSize / (step * atOnce);
     if (count == 1)
       return visit(first, carried);
-    SmallVector<Value> inits(carried);
+    SmallVector<Value> inits = llvm::to_vector(carried);
     carried = forLoop(count, inits, [&](Value index, ValueRange current) {
       SmallVector<Value> next(current);
       visit(add(first, mul(index, step * atOnce)), next);

@@ -195,7 +195,7 @@ SmallVector<Value> Transposition::runGeneric(ValueRange init, Make make,
                                  SmallVectorImpl<Value> &carried) {
     Value firstRow = b.mul(tileRow, tileRows);
     Value firstCol = b.mul(tileCol, tileCols);
-    SmallVector<Value> inits(carried);
+    SmallVector<Value> inits = llvm::to_vector(carried);
     carried = b.forLoop(count, inits, [&](Value index, ValueRange current) {
       Value inTile =
           b.add(firstRowInTile, b.mul(index, numThreads / tileCols));
