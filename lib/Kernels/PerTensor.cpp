@@ -25,6 +25,7 @@
 #include <cmath>
 
 using namespace mlir;
+using namespace te;
 using namespace te::quant;
 
 static constexpr int64_t numThreads = 256, warpSize = 32;

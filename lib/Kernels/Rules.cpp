@@ -16,8 +16,7 @@
 using namespace mlir;
 using namespace te::quant;
 
-/// `like` with another element type: the same shape, or a scalar.
-static Type withElementType(Type like, Type elementType) {
+Type te::quant::withElementType(Type like, Type elementType) {
   if (auto shaped = dyn_cast<ShapedType>(like))
     return shaped.clone(elementType);
   return elementType;
@@ -46,8 +45,8 @@ static Value buildBitcast(ImplicitLocOpBuilder &b, Value value,
       b, withElementType(value.getType(), elementType), value);
 }
 
-/// The constant with these f32 bits in the shape of `like`.
-static Value buildF32Bits(ImplicitLocOpBuilder &b, Type like, uint32_t bits) {
+Value te::quant::buildF32Bits(ImplicitLocOpBuilder &b, Type like,
+                              uint32_t bits) {
   return buildConstant(b, like, b.getF32FloatAttr(llvm::bit_cast<float>(bits)));
 }
 

@@ -16,6 +16,13 @@
 
 namespace te::quant {
 
+/// `like` with another element type: the same shape, or a scalar.
+mlir::Type withElementType(mlir::Type like, mlir::Type elementType);
+
+/// The constant with these f32 bits in the shape of `like`.
+mlir::Value buildF32Bits(mlir::ImplicitLocOpBuilder &b, mlir::Type like,
+                         uint32_t bits);
+
 /// An MXFP8 block's scale as the i8 code of an E8M0 value, from the amax of the
 /// block (numerics: 4.1).
 mlir::Value buildMXFP8Scale(mlir::ImplicitLocOpBuilder &b, mlir::Value amax,
