@@ -369,7 +369,12 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
       carried = isVector ? transposition.runVector(carried, make, take)
                          : transposition.runGeneric(carried, make, take);
     } else {
-      carried = b.forEachAccess(getFlatTileSize(dtype), size, carried, make);
+      carried = b.forEachAccess(
+          getFlatTileSize(dtype), size, carried,
+          [&](ArrayRef<Value> offsets, ArrayRef<Value> isInside,
+              SmallVectorImpl<Value> &values) {
+            (void)make(offsets, isInside, values);
+          });
     }
     if (!amax)
       return;
