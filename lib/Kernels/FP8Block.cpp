@@ -40,6 +40,11 @@ static constexpr unsigned vectorBytes = 16;
 /// Lanes of a warp, as bits to exchange.
 static constexpr unsigned allLanes = warpSize - 1;
 
+/// Columns of a thread: 16 bytes in high precision.
+static int64_t getPartSize(Type dtype) {
+  return vectorBytes * 8 / dtype.getIntOrFloatBitWidth();
+}
+
 static TileGrid getTiles(ImplicitLocOpBuilder &b, Value rows, Value cols) {
   return buildTileGrid(b, rows, cols, tileSize, tileSize);
 }
@@ -88,12 +93,11 @@ namespace {
 /// `numRows` rows. With vectors the columns follow each other. Without, those
 /// of neighbouring lanes do, so that a warp accesses runs of elements.
 struct ThreadPart {
-  ThreadPart(KernelBuilder &b, Type dtype, bool isVector)
-      : size(vectorBytes * 8 / dtype.getIntOrFloatBitWidth()),
-        perRow(tileSize / size), numRows(warpRows * perRow / warpSize),
-        isVector(isVector), lane(b.rem(b.getThread(), warpSize)),
-        index(b.rem(lane, perRow)), group(b.div(b.getThread(), perRow)),
-        firstRow(b.mul(group, numRows)) {}
+  ThreadPart(KernelBuilder &b, int64_t size, bool isVector)
+      : size(size), perRow(tileSize / size),
+        numRows(warpRows * perRow / warpSize), isVector(isVector),
+        lane(b.rem(b.getThread(), warpSize)), index(b.rem(lane, perRow)),
+        group(b.div(b.getThread(), perRow)), firstRow(b.mul(group, numRows)) {}
 
   /// The column in the tile of element `number` in the part `index` of a row.
   Value getCol(KernelBuilder &b, Value index, Value number) const {
@@ -525,11 +529,10 @@ std::string Quantize::getName() const {
 
 /// Kernels with vectors, and generic ones.
 static SmallVector<KernelVariant>
-getVariants(Type dtype, bool isTransposed,
+getVariants(int64_t partSize, bool isTransposed,
             std::function<void(KernelBuilder &, bool isVector)> emit) {
-  int64_t colsMultiple = vectorBytes * 8 / dtype.getIntOrFloatBitWidth();
   int64_t rowsMultiple = isTransposed ? vectorBytes : 1;
-  return {{vectorBytes, colsMultiple,
+  return {{vectorBytes, partSize,
            [emit](KernelBuilder &b) { emit(b, /*isVector=*/true); },
            rowsMultiple},
           {1, 1, [emit](KernelBuilder &b) { emit(b, /*isVector=*/false); }}};
@@ -636,7 +639,7 @@ static Value broadcastRow(KernelBuilder &b, const ThreadPart &part, Value value,
 
 void Quantize::emit(KernelBuilder &b, bool isVector) const {
   Tensors tensors(b, *this);
-  ThreadPart part(b, dtype, isVector);
+  ThreadPart part(b, getPartSize(dtype), isVector);
   Type f32 = b.getF32Type();
   Value noAmax = b.zero(f32);
   Value t = b.getThread();
@@ -790,17 +793,16 @@ KernelSpec Dequantize::getSpec() const {
   spec.threadsPerBlock = numThreads;
   spec.getTiles = getTiles;
   Dequantize config = *this;
-  spec.variants =
-      getVariants(dtype, !isRowwise, [config](KernelBuilder &b, bool isVector) {
-        config.emit(b, isVector);
-      });
+  spec.variants = getVariants(
+      getPartSize(dtype), !isRowwise,
+      [config](KernelBuilder &b, bool isVector) { config.emit(b, isVector); });
   return spec;
 }
 
 void Dequantize::emit(KernelBuilder &b, bool isVector) const {
   Value data = b.getPointer(0), output = b.getPointer(getOutputIndex());
   BlockScales scales(b, b.getPointer(1), isRowwise, is2D);
-  ThreadPart part(b, dtype, isVector);
+  ThreadPart part(b, getPartSize(dtype), isVector);
   auto f32Type = VectorType::get(part.size, b.getF32Type());
   std::optional<TransposedTile> transposed;
   if (!isRowwise)
@@ -846,6 +848,51 @@ void Dequantize::emit(KernelBuilder &b, bool isVector) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Derive
+//===----------------------------------------------------------------------===//
+
+/// Transposes bytes and scales of 128x128 blocks; operand order is data and
+/// scales of rowwise usage, then of columnwise usage.
+static void emitDerive(KernelBuilder &b, int64_t partSize, bool isVector) {
+  BlockScales rowScales(b, b.getPointer(1), /*isRowwise=*/true, /*is2D=*/true);
+  BlockScales columnScales(b, b.getPointer(3), /*isRowwise=*/false,
+                           /*is2D=*/true);
+  ThreadPart part(b, partSize, isVector);
+  TransposedTile transposed(b, part);
+  b.forEachTile([&](Value tileRow, Value tileCol) {
+    Tile tile(b, part, tileRow, tileCol);
+    transposed.storePart(tile.load(b.getPointer(0), b.getI8Type()));
+    b.ifThen(b.isEqual(b.getThread(), 0), [&] {
+      Value scale = rowScales.load(rowScales.getOffset(tileRow, tileCol));
+      columnScales.store(scale, columnScales.getOffset(tileRow, tileCol));
+    });
+    b.barrier();
+    tile.storeTransposed(transposed, b.getPointer(2));
+    // The next tile overwrites what others may still read.
+    b.barrier();
+  });
+}
+
+/// One kernel for all formats: bytes are bytes.
+static KernelSpec getDeriveSpec() {
+  // Runs of 8 bytes along rows and along columns.
+  constexpr int64_t partSize = 8;
+  KernelSpec spec;
+  spec.name = "derive_float8_block_scaling_2d";
+  spec.pointers = {{KernelPointer::Input, 1, /*isVector=*/true},
+                   {KernelPointer::Input, 4},
+                   {KernelPointer::Output, 1, /*isVector=*/true},
+                   {KernelPointer::Output, 4}};
+  spec.threadsPerBlock = numThreads;
+  spec.getTiles = getTiles;
+  spec.variants = getVariants(partSize, /*isTransposed=*/true,
+                              [](KernelBuilder &b, bool isVector) {
+                                emitDerive(b, partSize, isVector);
+                              });
+  return spec;
+}
+
+//===----------------------------------------------------------------------===//
 // Emitter
 //===----------------------------------------------------------------------===//
 
@@ -854,7 +901,7 @@ struct Float8BlockScalingKernels
     : KernelEmitterInterface::ExternalModel<Float8BlockScalingKernels,
                                             Float8BlockScalingAttr> {
   SmallVector<StringRef> getSupportedOps(Attribute) const {
-    return {"quantize_into", "dequantize_into"};
+    return {"quantize_into", "dequantize_into", "derive_into"};
   }
 
   FailureOr<func::FuncOp> emitQuantize(Attribute attr, QuantizeIntoOp op,
@@ -873,6 +920,15 @@ struct Float8BlockScalingKernels
     KernelSpec spec =
         Dequantize(cast<Float8BlockScalingAttr>(attr), dtype).getSpec();
     if (func::FuncOp launch = context.lookupLaunch(spec.launchName))
+      return launch;
+    return context.makeLaunch(op.getLoc(), spec);
+  }
+
+  // Only 128x128 blocks can be derived.
+  FailureOr<func::FuncOp> emitDerive(Attribute, DeriveIntoOp op,
+                                     KernelContext &context) const {
+    KernelSpec spec = getDeriveSpec();
+    if (func::FuncOp launch = context.lookupLaunch(spec.name))
       return launch;
     return context.makeLaunch(op.getLoc(), spec);
   }
