@@ -257,6 +257,27 @@ Value KernelBuilder::loadOrZero(Value condition, Value pointer, Type type,
       [&] { return zero(type); });
 }
 
+SmallVector<Value> KernelBuilder::loadAll(Value isFull,
+                                          ArrayRef<Value> isInside,
+                                          Value pointer, Type type,
+                                          ArrayRef<Value> offsets) {
+  SmallVector<Type> types(offsets.size(), type);
+  auto branch = scf::IfOp::create(*this, types, isFull,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(*this);
+  SmallVector<Value> values;
+  setInsertionPointToStart(branch.thenBlock());
+  for (Value offset : offsets)
+    values.push_back(load(pointer, type, offset));
+  scf::YieldOp::create(*this, values);
+  values.clear();
+  setInsertionPointToStart(branch.elseBlock());
+  for (auto [condition, offset] : llvm::zip_equal(isInside, offsets))
+    values.push_back(loadOrZero(condition, pointer, type, offset));
+  scf::YieldOp::create(*this, values);
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
 void KernelBuilder::store(Value value, Value pointer, Value offset) {
   Type type = value.getType();
   Value address = getAddress(pointer, getElementTypeOrSelf(type), offset);

@@ -51,6 +51,13 @@ static TileGrid getTiles(ImplicitLocOpBuilder &b, Value rows, Value cols,
   return buildTileGrid(b, rows, cols, tileRows, tileCols);
 }
 
+/// Whether no element of a tile is beyond the tensor.
+static Value isFullTile(KernelBuilder &b, Value tileRow, Value tileCol) {
+  Value lastRow = b.add(b.mul(tileRow, tileRows), tileRows - 1);
+  Value lastCol = b.add(b.mul(tileCol, tileCols), tileCols - 1);
+  return b.both(b.isLess(lastRow, b.getRows()), b.isLess(lastCol, b.getCols()));
+}
+
 namespace {
 /// The place of a thread in kernels with vectors.
 struct ThreadPiece {
@@ -241,15 +248,15 @@ void Quantize::emitVector(KernelBuilder &b) const {
     Value firstOffset = b.add(b.mul(firstRow, b.getCols()), col);
     Value rowStep = b.mul(b.getCols(), piece.size);
 
-    // All loads come first, so that they are under way together.
-    SmallVector<Value> rows, offsets, isInside, values, magnitudes;
+    SmallVector<Value> rows, offsets, isInside, magnitudes;
     for (int64_t k = 0; k < piece.numRows; ++k) {
       rows.push_back(b.add(firstRow, k * piece.size));
       offsets.push_back(k == 0 ? firstOffset : b.add(offsets.back(), rowStep));
       isInside.push_back(b.both(isCol, b.isLess(rows[k], b.getRows())));
-      values.push_back(
-          b.loadOrZero(isInside[k], tensors.input, inputType, offsets[k]));
     }
+    SmallVector<Value> values =
+        b.loadAll(isFullTile(b, tileRow, tileCol), isInside, tensors.input,
+                  inputType, offsets);
     Value columnMagnitudes;
     for (Value &value : values) {
       value = b.widen(value);
@@ -261,9 +268,11 @@ void Quantize::emitVector(KernelBuilder &b) const {
       b.ifThen(isInside[k], [&] { b.store(bytes, data, offsets[k]); });
     };
     Value rowBlock = b.div(col, blockSize);
-    auto storeRowScale = [&](Value scale, int64_t k) {
-      b.ifThen(isBlockLeader,
-               [&] { tensors.rowScales->store(scale, rows[k], rowBlock); });
+    auto storeRowScales = [&](ArrayRef<Value> scales) {
+      b.ifThen(isBlockLeader, [&] {
+        for (auto [scale, row] : llvm::zip_equal(scales, rows))
+          tensors.rowScales->store(scale, row, rowBlock);
+      });
     };
     // Scales of columns are stored by the threads one column each.
     Value threadCol = b.add(firstCol, t);
@@ -295,35 +304,38 @@ void Quantize::emitVector(KernelBuilder &b) const {
       Value reciprocal = splat(buildE8M0Reciprocal(b, scale));
       for (int64_t k = 0; k < piece.numRows; ++k) {
         Value bytes = buildScaledFP8(b, values[k], reciprocal, fp8);
-        if (isRowwise) {
+        if (isRowwise)
           storeData(tensors.rowData, bytes, k);
-          storeRowScale(scale, k);
-        }
         if (isColumnwise)
           storeData(tensors.columnData, bytes, k);
       }
+      if (isRowwise)
+        storeRowScales(SmallVector<Value>(piece.numRows, scale));
       if (isColumnwise)
         tensors.columnScales->store(columnScale, threadCol, tileRow);
       return;
     }
 
-    // Columns first: while the block waits, the rows are at work.
-    if (isColumnwise) {
+    // The rows are done while the columns wait for other threads.
+    if (isColumnwise)
       columns->storePiece(columnMagnitudes, piece.rowInTile, piece.colInTile);
-      b.barrier();
-    }
     if (isRowwise) {
-      for (int64_t k = 0; k < piece.numRows; ++k) {
-        Value amax =
-            b.shuffleMax(b.max(b.reduceMax(magnitudes[k]), noAmax), blockLanes);
-        Value scale = buildMXFP8Scale(b, amax, fp8);
-        Value reciprocal = splat(buildE8M0Reciprocal(b, scale));
-        storeData(tensors.rowData,
-                  buildScaledFP8(b, values[k], reciprocal, fp8), k);
-        storeRowScale(scale, k);
+      // Step by step over all rows: one row's latencies hide another's.
+      SmallVector<Value> amaxes, scales, bytes;
+      for (Value magnitude : magnitudes)
+        amaxes.push_back(
+            b.shuffleMax(b.max(b.reduceMax(magnitude), noAmax), blockLanes));
+      for (auto [amax, value] : llvm::zip_equal(amaxes, values)) {
+        scales.push_back(buildMXFP8Scale(b, amax, fp8));
+        Value reciprocal = splat(buildE8M0Reciprocal(b, scales.back()));
+        bytes.push_back(buildScaledFP8(b, value, reciprocal, fp8));
       }
+      for (int64_t k = 0; k < piece.numRows; ++k)
+        storeData(tensors.rowData, bytes[k], k);
+      storeRowScales(scales);
     }
     if (isColumnwise) {
+      b.barrier();
       Value amax = noAmax;
       for (int64_t row = 0; row < columns->numRows; ++row)
         amax = b.max(amax, b.load(columns->memory, f32,
@@ -493,17 +505,21 @@ void Dequantize::emitVector(KernelBuilder &b) const {
     Value rowStep = b.mul(b.getCols(), piece.size);
     Value rowBlock = b.div(col, blockSize);
 
-    SmallVector<Value> offsets, isInside, bytes, codes;
+    SmallVector<Value> offsets, scaleOffsets, isInside;
     for (int64_t k = 0; k < piece.numRows; ++k) {
       Value row = b.add(firstRow, k * piece.size);
       offsets.push_back(k == 0 ? firstOffset : b.add(offsets.back(), rowStep));
       isInside.push_back(b.both(isCol, b.isLess(row, b.getRows())));
-      bytes.push_back(b.loadOrZero(isInside[k], data, bytesType, offsets[k]));
       if (isRowwise)
-        codes.push_back(b.loadOrZero(isInside[k], scales.getPointer(),
-                                     b.getI8Type(),
-                                     scales.getOffset(row, rowBlock)));
+        scaleOffsets.push_back(scales.getOffset(row, rowBlock));
     }
+    Value isFull = isFullTile(b, tileRow, tileCol);
+    SmallVector<Value> bytes =
+        b.loadAll(isFull, isInside, data, bytesType, offsets);
+    SmallVector<Value> codes;
+    if (isRowwise)
+      codes = b.loadAll(isFull, isInside, scales.getPointer(), b.getI8Type(),
+                        scaleOffsets);
     // A piece's columns have the same scales in all rows of the tile.
     Value columnScales;
     if (!isRowwise)

@@ -111,6 +111,14 @@ public:
   mlir::Value getAddress(mlir::Value pointer, mlir::Type elementType,
                          mlir::Value offset);
 
+  /// Loads from each of `offsets`, or zero where its `isInside` does not hold.
+  /// `isFull` says that all of them hold: then the loads are one sequence
+  /// without branches and under way together. To be the same in a warp.
+  llvm::SmallVector<mlir::Value> loadAll(mlir::Value isFull,
+                                         llvm::ArrayRef<mlir::Value> isInside,
+                                         mlir::Value pointer, mlir::Type type,
+                                         llvm::ArrayRef<mlir::Value> offsets);
+
   /// Loads a scalar or vector at element `offset`; a vector with its whole size
   /// as alignment. Loads of inputs may be reordered freely. FP8 is loaded and
   /// stored as bytes.
