@@ -555,7 +555,7 @@ KernelSpec Quantize::getSpec() const {
   spec.getTiles = getTiles;
   Quantize config = *this;
   spec.variants = getVariants(
-      dtype, isColumnwise,
+      getPartSize(dtype), isColumnwise,
       [config](KernelBuilder &b, bool isVector) { config.emit(b, isVector); });
   return spec;
 }
