@@ -22,6 +22,7 @@
 
 #include "Families.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "te/Kernels/KernelBuilder.h"
 #include "te/Kernels/Rules.h"
@@ -330,27 +331,44 @@ Tile::Tile(KernelBuilder &b, const ThreadPart &part, Value tileRow,
 }
 
 SmallVector<Value> Tile::load(Value tensor, Type elementType) {
-  auto type = VectorType::get(part.size, elementType);
   SmallVector<Value> vectors;
-  for (auto [row, isRow] : llvm::zip_equal(rows, isRowInside)) {
-    if (part.isVector) {
-      Value offset = b.add(b.mul(row, b.getCols()), cols.front());
-      vectors.push_back(b.loadOrZero(b.both(isRow, isColInside.front()), tensor,
-                                     type, offset));
-      continue;
-    }
+  if (!part.isVector) {
     // A branch for each element would cost more than loads to no avail.
-    Value rowOffset = b.mul(clamp(row, b.getRows()), b.getCols());
-    SmallVector<Value> elements;
-    for (auto [col, isCol] : llvm::zip_equal(cols, isColInside)) {
-      Value element = b.load(tensor, elementType,
-                             b.add(rowOffset, clamp(col, b.getCols())));
-      elements.push_back(
-          select(b, b.both(isRow, isCol), element, b.zero(elementType)));
+    for (auto [row, isRow] : llvm::zip_equal(rows, isRowInside)) {
+      Value rowOffset = b.mul(clamp(row, b.getRows()), b.getCols());
+      SmallVector<Value> elements;
+      for (auto [col, isCol] : llvm::zip_equal(cols, isColInside)) {
+        Value element = b.load(tensor, elementType,
+                               b.add(rowOffset, clamp(col, b.getCols())));
+        elements.push_back(
+            select(b, b.both(isRow, isCol), element, b.zero(elementType)));
+      }
+      vectors.push_back(fromElements(b, elements));
     }
-    vectors.push_back(fromElements(b, elements));
+    return vectors;
   }
-  return vectors;
+
+  // Without branches between them, loads are under way together.
+  auto type = VectorType::get(part.size, elementType);
+  Value last = b.i64(tileSize - 1);
+  auto branch = scf::IfOp::create(b, SmallVector<Type>(part.numRows, type),
+                                  b.both(isRow(last), isCol(last)),
+                                  /*withElseRegion=*/true);
+  auto getOffset = [&](int64_t k) {
+    return b.add(b.mul(rows[k], b.getCols()), cols.front());
+  };
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  for (int64_t k = 0; k < part.numRows; ++k)
+    vectors.push_back(b.load(tensor, type, getOffset(k)));
+  scf::YieldOp::create(b, vectors);
+  vectors.clear();
+  b.setInsertionPointToStart(branch.elseBlock());
+  for (int64_t k = 0; k < part.numRows; ++k)
+    vectors.push_back(b.loadOrZero(b.both(isRowInside[k], isColInside.front()),
+                                   tensor, type, getOffset(k)));
+  scf::YieldOp::create(b, vectors);
+  return llvm::to_vector_of<Value>(branch.getResults());
 }
 
 void Tile::store(ArrayRef<Value> vectors, Value tensor) {
