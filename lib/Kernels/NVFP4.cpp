@@ -3,30 +3,894 @@
 // Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// A block of 128 threads works on tiles of 64 by 64 values, which it reads once
+// into shared memory. From there each thread takes whole blocks of 16 values:
+// of a row for one direction, of a column for the other one. Both directions
+// are one procedure on lines, the rows of the tensor or of its transpose.
+//
+// Extents are multiples of the block where a direction is made: no block is
+// partly in the tensor.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "te/Kernels/KernelBuilder.h"
+#include "te/Kernels/Rules.h"
+#include <vector>
 
 using namespace mlir;
 using namespace te::quant;
 
+static constexpr int64_t blockSize = 16, blockBytes = blockSize / 2;
+static constexpr int64_t numThreads = 128, warpSize = 32;
+static constexpr unsigned vectorBytes = 16;
+/// A tile's lines, and the blocks of a line and of the tile.
+static constexpr int64_t tileSize = 64, lineBlocks = tileSize / blockSize,
+                         tileBlocks = tileSize * lineBlocks;
+/// A line in shared memory; the padding spreads columns over the banks.
+static constexpr int64_t pitch = tileSize + 1;
+
 /// Both directions store [i][j]: columnwise data is transposed.
 static ScaleGeometry getGeometry(bool isRowwise) {
-  return {16, isRowwise ? Extent::Cols : Extent::Rows, /*blocksFirst=*/false};
+  return {blockSize, isRowwise ? Extent::Cols : Extent::Rows,
+          /*blocksFirst=*/false};
 }
+
+static unsigned getBytes(Type dtype) {
+  return dtype.getIntOrFloatBitWidth() / 8;
+}
+
+/// Tiles of a tensor; with scales in GEMM order also those of the padding to
+/// 128 lines of either direction, whose scales are written.
+static TileGrid getTiles(ImplicitLocOpBuilder &b, Value rows, Value cols,
+                         bool isPadded) {
+  if (!isPadded)
+    return buildTileGrid(b, rows, cols, tileSize, tileSize);
+  Value two = arith::ConstantIntOp::create(b, 128 / tileSize, 64);
+  auto getPadded = [&](Value extent) -> Value {
+    return arith::MulIOp::create(b, buildCeilDiv(b, extent, 128), two);
+  };
+  return {getPadded(rows), getPadded(cols)};
+}
+
+//===----------------------------------------------------------------------===//
+// Tile
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A tile in shared memory as f32; zero beyond the tensor.
+class Tile {
+public:
+  Tile(KernelBuilder &b, Value input, Type dtype, bool isVector)
+      : b(b), input(input), dtype(dtype), isVector(isVector),
+        memory(b.makeShared(b.getF32Type(), tileSize * pitch)) {}
+
+  /// All threads take part; the contents may be read after a barrier.
+  void load(Value firstRow, Value firstCol);
+
+  /// The values of a block of a row, or else of a column.
+  SmallVector<Value> loadBlock(bool isRowwise, Value line, Value block) {
+    Value position = b.mul(block, blockSize);
+    Value row = isRowwise ? line : position, col = isRowwise ? position : line;
+    Value first = b.add(b.mul(row, pitch), col);
+    SmallVector<Value> values;
+    for (int64_t k = 0; k < blockSize; ++k)
+      values.push_back(b.load(memory, b.getF32Type(),
+                              b.add(first, isRowwise ? k : k * pitch)));
+    return values;
+  }
+
+private:
+  void loadVectors(Value firstRow, Value firstCol);
+
+  KernelBuilder &b;
+  Value input;
+  Type dtype;
+  bool isVector;
+  Value memory;
+};
+} // namespace
+
+void Tile::load(Value firstRow, Value firstCol) {
+  if (isVector)
+    return loadVectors(firstRow, firstCol);
+  Value col = b.rem(b.getThread(), tileSize);
+  Value firstLine = b.div(b.getThread(), tileSize);
+  constexpr int64_t step = numThreads / tileSize;
+  b.forLoop(tileSize / step, {}, [&](Value index, ValueRange) {
+    Value line = b.add(firstLine, b.mul(index, step));
+    Value tensorRow = b.add(firstRow, line), tensorCol = b.add(firstCol, col);
+    Value isInside = b.both(b.isLess(tensorRow, b.getRows()),
+                            b.isLess(tensorCol, b.getCols()));
+    Value value =
+        b.loadOrZero(isInside, input, dtype,
+                     b.add(b.mul(tensorRow, b.getCols()), tensorCol));
+    b.store(b.widen(value), memory, b.add(b.mul(line, pitch), col));
+    return SmallVector<Value>();
+  });
+}
+
+void Tile::loadVectors(Value firstRow, Value firstCol) {
+  int64_t size = vectorBytes / getBytes(dtype);
+  int64_t perLine = tileSize / size;
+  Value colInTile = b.mul(b.rem(b.getThread(), perLine), size);
+  Value firstLine = b.div(b.getThread(), perLine);
+  Value col = b.add(firstCol, colInTile);
+  Value isCol = b.isLess(col, b.getCols());
+  SmallVector<Value> lines, offsets, isInside;
+  for (int64_t line = 0; line < tileSize; line += numThreads / perLine) {
+    lines.push_back(b.add(firstLine, line));
+    Value row = b.add(firstRow, lines.back());
+    offsets.push_back(b.add(b.mul(row, b.getCols()), col));
+    isInside.push_back(b.both(isCol, b.isLess(row, b.getRows())));
+  }
+  Value isFull = b.both(
+      b.isLess(b.add(firstRow, tileSize - 1), b.getRows()),
+      b.isLess(b.add(firstCol, tileSize - 1), b.getCols()));
+  SmallVector<Value> values = b.loadAll(
+      isFull, isInside, input, VectorType::get(size, dtype), offsets);
+  for (auto [line, value] : llvm::zip_equal(lines, values)) {
+    Value wide = b.widen(value);
+    Value first = b.add(b.mul(line, pitch), colInTile);
+    for (int64_t k = 0; k < size; ++k)
+      b.store(vector::ExtractOp::create(b, wide, k), memory, b.add(first, k));
+  }
+}
+
+static Value toVector(KernelBuilder &b, ArrayRef<Value> values) {
+  auto type = VectorType::get(values.size(), values.front().getType());
+  return vector::FromElementsOp::create(b, type, values);
+}
+
+/// The amax of a vector, zero if there are NaNs only.
+static Value getBlockAmax(KernelBuilder &b, Value values) {
+  return b.max(b.reduceMax(b.abs(values)), b.zero(b.getF32Type()));
+}
+
+//===----------------------------------------------------------------------===//
+// Quantize
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Builds the kernels of one configuration. Operand order is input, noop,
+/// amaxes, outs: data and scales of each direction, then their amaxes.
+class Quantize {
+public:
+  Quantize(NVFP4Attr quantizer, QuantizeIntoOp op)
+      : quantizer(quantizer),
+        dtype(getElementTypeOrSelf(op.getInput().getType())),
+        numAmaxes(op.getAmax().size()), hasNoop(bool(op.getNoop())),
+        isRowwise(quantizer.hasRowwise()),
+        isColumnwise(quantizer.hasColumnwise()),
+        is2D(quantizer.getWith_2dQuantization()),
+        isRowScaled(quantizer.getRowScaled()),
+        is4over6(quantizer.getUse_4over6()) {}
+
+  std::string getName() const;
+  FailureOr<func::FuncOp> makeLaunch(Location loc,
+                                     KernelContext &context) const;
+
+private:
+  /// One direction of the tensor in a kernel.
+  struct Direction {
+    bool isRowwise;
+    Value data, amaxOut;
+    std::optional<ScaleTensor> scales;
+    /// The amax of the whole tensor and the scale that it gives, or else null.
+    Value amax, encodeScale;
+  };
+  /// What blocks of a tile exchange, one f32 for each.
+  struct Exchange {
+    Value amaxes, errors4, errors6;
+  };
+  /// A block of a thread: its line and its number in the line in the tile, and
+  /// these numbers in the tensor.
+  struct Block {
+    Value line, block, i, j;
+  };
+
+  unsigned getFirstOut() const { return 1 + hasNoop + numAmaxes; }
+  unsigned getFirstAmaxOut() const {
+    return getFirstOut() + 2 * (isRowwise + isColumnwise);
+  }
+  SmallVector<KernelPointer> getPointers() const;
+  KernelSpec getSpec() const;
+  KernelSpec getLineAmaxSpec(bool isRowwise) const;
+
+  std::vector<Direction> getDirections(KernelBuilder &b) const;
+  void emit(KernelBuilder &b, bool isVector) const;
+  void emitDirection(KernelBuilder &b, bool isVector, Tile &tile,
+                     Exchange &exchange, Direction &direction, Value firstRow,
+                     Value firstCol) const;
+  void emitLineAmax(KernelBuilder &b, bool isRowwise) const;
+  void storeScale(KernelBuilder &b, Direction &direction, Value scale,
+                  const Block &block) const;
+
+  NVFP4Attr quantizer;
+  Type dtype;
+  unsigned numAmaxes;
+  bool hasNoop, isRowwise, isColumnwise, is2D, isRowScaled, is4over6;
+};
+} // namespace
+
+std::string Quantize::getName() const {
+  std::string name = ("quantize_nvfp4_" + getKernelTypeName(dtype) + "_" +
+                      stringifyUsage(quantizer.getUsage()))
+                         .str();
+  if (is2D)
+    name += "_2d";
+  if (quantizer.getWithRht())
+    name += quantizer.getWithRandomSignMask() ? "_rht" : "_rht_unsigned";
+  if (isRowScaled)
+    name += "_row_scaled";
+  if (is4over6)
+    name += ("_4over6_" + stringifyErrMode(quantizer.getErrMode()).lower());
+  if (quantizer.getE4m3Max() != 448)
+    name += "_max" + std::to_string(quantizer.getE4m3Max());
+  if (quantizer.getOptimizeForGemm())
+    name += "_swizzled";
+  if (hasNoop)
+    name += "_noop";
+  return name;
+}
+
+SmallVector<KernelPointer> Quantize::getPointers() const {
+  SmallVector<KernelPointer> pointers;
+  pointers.push_back(
+      {KernelPointer::Input, getBytes(dtype), /*isVector=*/true});
+  if (hasNoop)
+    pointers.push_back({KernelPointer::Input, 4});
+  pointers.append(numAmaxes, {KernelPointer::Input, 4});
+  for (unsigned i = 0; i < unsigned(isRowwise + isColumnwise); ++i) {
+    pointers.push_back({KernelPointer::Output, 1, /*isVector=*/true});
+    pointers.push_back({KernelPointer::Output, 1});
+  }
+  pointers.append(isRowwise + isColumnwise, {KernelPointer::Output, 4});
+  return pointers;
+}
+
+KernelSpec Quantize::getSpec() const {
+  KernelSpec spec;
+  spec.name = getName();
+  spec.pointers = getPointers();
+  spec.threadsPerBlock = numThreads;
+  bool isPadded = quantizer.getOptimizeForGemm();
+  spec.getTiles = [isPadded](ImplicitLocOpBuilder &b, Value rows, Value cols) {
+    return getTiles(b, rows, cols, isPadded);
+  };
+  Quantize config = *this;
+  spec.variants = {{vectorBytes, vectorBytes / getBytes(dtype),
+                    [config](KernelBuilder &b) { config.emit(b, true); }},
+                   {1, 1, [config](KernelBuilder &b) { config.emit(b, false); }}};
+  return spec;
+}
+
+FailureOr<func::FuncOp> Quantize::makeLaunch(Location loc,
+                                             KernelContext &context) const {
+  SmallVector<KernelSpec> stages;
+  if (isRowScaled) {
+    if (isRowwise)
+      stages.push_back(getLineAmaxSpec(/*isRowwise=*/true));
+    if (isColumnwise)
+      stages.push_back(getLineAmaxSpec(/*isRowwise=*/false));
+  }
+  stages.push_back(getSpec());
+  return context.makeLaunch(loc, getName(), stages);
+}
+
+std::vector<Quantize::Direction>
+Quantize::getDirections(KernelBuilder &b) const {
+  std::vector<Direction> directions;
+  unsigned next = getFirstOut(), nextAmax = getFirstAmaxOut();
+  for (bool rowwise : {true, false}) {
+    if (!(rowwise ? isRowwise : isColumnwise))
+      continue;
+    Direction &direction = directions.emplace_back();
+    direction.isRowwise = rowwise;
+    direction.data = b.getPointer(next++);
+    direction.scales.emplace(b, b.getPointer(next++), getGeometry(rowwise),
+                             quantizer.getOptimizeForGemm());
+    direction.amaxOut = b.getPointer(nextAmax++);
+    if (isRowScaled)
+      continue;
+    // One amax is that of both directions.
+    unsigned index = 1 + hasNoop + (rowwise ? 0 : numAmaxes - 1);
+    direction.amax = b.load(b.getPointer(index), b.getF32Type(), b.i64(0));
+    direction.encodeScale =
+        buildNVFP4EncodeScale(b, direction.amax, quantizer.getE4m3Max());
+  }
+  return directions;
+}
+
+void Quantize::storeScale(KernelBuilder &b, Direction &direction, Value scale,
+                          const Block &block) const {
+  ScaleTensor &scales = *direction.scales;
+  if (!quantizer.getOptimizeForGemm())
+    return scales.store(scale, block.i, block.j);
+  // The grid is padded for both directions, more than the scales of one are.
+  Value isInI = b.isLess(b.div(block.i, 128),
+                         buildCeilDiv(b, scales.getI(), 128));
+  Value isInJ = b.isLess(b.div(block.j, 4), scales.getTiles());
+  b.ifThen(b.both(isInI, isInJ),
+           [&] { scales.store(scale, block.i, block.j); });
+}
+
+void Quantize::emitDirection(KernelBuilder &b, bool isVector, Tile &tile,
+                             Exchange &exchange, Direction &direction,
+                             Value firstRow, Value firstCol) const {
+  Type f32 = b.getF32Type();
+  bool isTransformed = !direction.isRowwise && quantizer.getWithRht();
+  int64_t e4m3Max = quantizer.getE4m3Max();
+  Value firstLine = direction.isRowwise ? firstRow : firstCol;
+  Value firstBlock =
+      b.div(direction.isRowwise ? firstCol : firstRow, blockSize);
+  auto forEachBlock = [&](function_ref<void(const Block &)> body) {
+    b.forLoop(tileBlocks / numThreads, {}, [&](Value index, ValueRange) {
+      Value number = b.add(b.getThread(), b.mul(index, numThreads));
+      Value line = b.div(number, lineBlocks), block = b.rem(number, lineBlocks);
+      body({line, block, b.add(firstLine, line), b.add(firstBlock, block)});
+      return SmallVector<Value>();
+    });
+  };
+  auto getSlot = [&](Value line, Value block) {
+    return b.add(b.mul(line, lineBlocks), block);
+  };
+  auto loadValues = [&](const Block &block) {
+    SmallVector<Value> values =
+        tile.loadBlock(direction.isRowwise, block.line, block.block);
+    if (isTransformed)
+      return buildHadamardTransform(b, values,
+                                    quantizer.getWithRandomSignMask());
+    return toVector(b, values);
+  };
+  // The line of 16 that a line belongs to.
+  auto getGroup = [&](Value line) {
+    return b.mul(b.div(line, blockSize), blockSize);
+  };
+  auto getAmax = [&](const Block &block, Value values) {
+    if (!is2D)
+      return getBlockAmax(b, values);
+    // The amaxes are those of blocks of rows.
+    Value row = direction.isRowwise ? getGroup(block.line)
+                                    : b.mul(block.block, blockSize);
+    Value column =
+        direction.isRowwise ? block.block : b.div(block.line, blockSize);
+    Value amax = b.zero(f32);
+    for (int64_t k = 0; k < blockSize; ++k)
+      amax = b.max(amax, b.load(exchange.amaxes, f32,
+                                getSlot(b.add(row, k), column)));
+    return amax;
+  };
+  // The amax that scales a line, and the scale that it gives.
+  auto getLineScale = [&](const Block &block) -> std::pair<Value, Value> {
+    if (!isRowScaled)
+      return {direction.amax, direction.encodeScale};
+    Value amax =
+        b.loadOrZero(b.isLess(block.i, direction.scales->getI()),
+                     direction.amaxOut, f32, block.i);
+    return {amax, buildNVFP4EncodeScale(b, amax, e4m3Max)};
+  };
+  auto store = [&](const Block &block, Value values, NVFP4Scale scale) {
+    Value bytes = buildNVFP4Bytes(b, values, scale.factor);
+    b.ifThen(direction.scales->isValid(block.i, block.j), [&] {
+      Value lineBytes =
+          b.div(direction.isRowwise ? b.getCols() : b.getRows(), 2);
+      Value offset =
+          b.add(b.mul(block.i, lineBytes), b.mul(block.j, blockBytes));
+      if (isVector)
+        return b.store(bytes, direction.data, offset);
+      for (int64_t k = 0; k < blockBytes; ++k)
+        b.store(vector::ExtractOp::create(b, bytes, k), direction.data,
+                b.add(offset, k));
+    });
+    storeScale(b, direction, scale.code, block);
+  };
+
+  if (!is4over6) {
+    forEachBlock([&](const Block &block) {
+      Value values = loadValues(block);
+      Value encodeScale = getLineScale(block).second;
+      store(block, values,
+            buildNVFP4Scale(b, getAmax(block, values), encodeScale));
+    });
+    return;
+  }
+
+  bool isSquared = quantizer.getErrMode() == ErrMode::MSE;
+  auto getError = [&](Value values, NVFP4Scale scale, Value amax) {
+    return buildNVFP4Error(b, values, scale, amax, e4m3Max, isSquared);
+  };
+  if (!is2D) {
+    forEachBlock([&](const Block &block) {
+      Value values = loadValues(block);
+      auto [amax, encodeScale] = getLineScale(block);
+      auto [mapTo4, mapTo6] =
+          buildNVFP4Candidates(b, getAmax(block, values), encodeScale);
+      Value error4 = getError(values, mapTo4, amax);
+      Value error6 = getError(values, mapTo6, amax);
+      store(block, values,
+            buildNVFP4Choice(b, mapTo4, error4, mapTo6, error6));
+    });
+    return;
+  }
+  auto getCandidates = [&](const Block &block, Value values) {
+    return buildNVFP4Candidates(b, getAmax(block, values),
+                                direction.encodeScale);
+  };
+  forEachBlock([&](const Block &block) {
+    Value values = loadValues(block);
+    auto [mapTo4, mapTo6] = getCandidates(block, values);
+    Value slot = getSlot(block.line, block.block);
+    b.store(getError(values, mapTo4, direction.amax), exchange.errors4, slot);
+    b.store(getError(values, mapTo6, direction.amax), exchange.errors6, slot);
+  });
+  b.barrier();
+  // Adds the errors of 16 lines as a halving tree.
+  auto sumErrors = [&](const Block &block, Value errors) {
+    Value line = getGroup(block.line);
+    SmallVector<Value> sums;
+    for (int64_t k = 0; k < blockSize; ++k)
+      sums.push_back(
+          b.load(errors, f32, getSlot(b.add(line, k), block.block)));
+    for (int64_t half = blockSize / 2; half > 0; half /= 2)
+      for (int64_t k = 0; k < half; ++k)
+        sums[k] = arith::AddFOp::create(b, sums[k], sums[k + half]);
+    return sums.front();
+  };
+  forEachBlock([&](const Block &block) {
+    Value values = loadValues(block);
+    auto [mapTo4, mapTo6] = getCandidates(block, values);
+    store(block, values,
+          buildNVFP4Choice(b, mapTo4, sumErrors(block, exchange.errors4),
+                           mapTo6, sumErrors(block, exchange.errors6)));
+  });
+  // The other direction overwrites what others may still read.
+  b.barrier();
+}
+
+void Quantize::emit(KernelBuilder &b, bool isVector) const {
+  Type f32 = b.getF32Type();
+  Tile tile(b, b.getPointer(0), dtype, isVector);
+  Exchange exchange;
+  if (is2D)
+    exchange.amaxes = b.makeShared(f32, tileBlocks);
+  if (is2D && is4over6) {
+    exchange.errors4 = b.makeShared(f32, tileBlocks);
+    exchange.errors6 = b.makeShared(f32, tileBlocks);
+  }
+  auto body = [&] {
+    std::vector<Direction> directions = getDirections(b);
+    if (!isRowScaled)
+      b.inFirstThread([&] {
+        for (Direction &direction : directions)
+          b.store(direction.amax, direction.amaxOut, b.i64(0));
+      });
+    b.forEachTile([&](Value tileRow, Value tileCol) {
+      Value firstRow = b.mul(tileRow, tileSize);
+      Value firstCol = b.mul(tileCol, tileSize);
+      tile.load(firstRow, firstCol);
+      b.barrier();
+      if (is2D) {
+        b.forLoop(tileBlocks / numThreads, {}, [&](Value index, ValueRange) {
+          Value number = b.add(b.getThread(), b.mul(index, numThreads));
+          Value values = toVector(
+              b, tile.loadBlock(/*isRowwise=*/true, b.div(number, lineBlocks),
+                                b.rem(number, lineBlocks)));
+          b.store(getBlockAmax(b, values), exchange.amaxes, number);
+          return SmallVector<Value>();
+        });
+        b.barrier();
+      }
+      for (Direction &direction : directions)
+        emitDirection(b, isVector, tile, exchange, direction, firstRow,
+                      firstCol);
+      // The next tile overwrites what others may still read.
+      b.barrier();
+    });
+  };
+  b.unlessNoop(hasNoop ? b.getPointer(1) : Value(), body);
+}
+
+//===----------------------------------------------------------------------===//
+// Amaxes
+//===----------------------------------------------------------------------===//
+
+/// A stage of row-scaled quantization: an amax for each row, by one warp each,
+/// or for each column, by one thread each.
+KernelSpec Quantize::getLineAmaxSpec(bool isRowwise) const {
+  KernelSpec spec;
+  spec.name = ((isRowwise ? "row_amax_" : "column_amax_") +
+               getKernelTypeName(dtype) + (hasNoop ? "_noop" : ""))
+                  .str();
+  spec.pointers.assign(getPointers().size(), {KernelPointer::Unused});
+  spec.pointers[0] = {KernelPointer::Input, getBytes(dtype)};
+  if (hasNoop)
+    spec.pointers[1] = {KernelPointer::Input, 4};
+  unsigned out = getFirstAmaxOut() + (!isRowwise && this->isRowwise);
+  spec.pointers[out] = {KernelPointer::Output, 4};
+  spec.threadsPerBlock = numThreads;
+  spec.getTiles = [isRowwise](ImplicitLocOpBuilder &b, Value rows, Value cols) {
+    Value one = arith::ConstantIntOp::create(b, 1, 64);
+    return isRowwise
+               ? TileGrid{buildCeilDiv(b, rows, numThreads / warpSize), one}
+               : TileGrid{one, buildCeilDiv(b, cols, numThreads)};
+  };
+  Quantize config = *this;
+  spec.variants = {{1, 1, [config, isRowwise](KernelBuilder &b) {
+                      config.emitLineAmax(b, isRowwise);
+                    }}};
+  return spec;
+}
+
+void Quantize::emitLineAmax(KernelBuilder &b, bool isRowwise) const {
+  Value input = b.getPointer(0);
+  Value out =
+      b.getPointer(getFirstAmaxOut() + (!isRowwise && this->isRowwise));
+  Value none = b.zero(b.getF32Type());
+  // The amax of every `step`th element from one on.
+  auto getAmax = [&](Value first, Value end, Value step) -> Value {
+    auto loop = scf::ForOp::create(b, first, end, step, ValueRange(none));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value value = b.load(input, dtype, loop.getInductionVar());
+    scf::YieldOp::create(
+        b, b.max(loop.getRegionIterArgs()[0], b.abs(b.widen(value))));
+    return loop.getResult(0);
+  };
+  auto emitTile = [&](Value tileRow, Value tileCol) {
+    if (!isRowwise) {
+      Value col = b.add(b.mul(tileCol, numThreads), b.getThread());
+      b.ifThen(b.isLess(col, b.getCols()), [&] {
+        b.store(getAmax(col, b.mul(b.getRows(), b.getCols()), b.getCols()), out,
+                col);
+      });
+      return;
+    }
+    Value row = b.add(b.mul(tileRow, numThreads / warpSize),
+                      b.div(b.getThread(), warpSize));
+    Value lane = b.rem(b.getThread(), warpSize);
+    b.ifThen(b.isLess(row, b.getRows()), [&] {
+      Value first = b.mul(row, b.getCols());
+      Value amax = getAmax(b.add(first, lane), b.add(first, b.getCols()),
+                           b.i64(warpSize));
+      amax = b.shuffleMax(amax, warpSize - 1);
+      b.ifThen(b.isEqual(lane, 0), [&] { b.store(amax, out, row); });
+    });
+  };
+  b.unlessNoop(hasNoop ? b.getPointer(1) : Value(),
+               [&] { b.forEachTile(emitTile); });
+}
+
+/// The amax of the input and that of its transform along columns.
+static void emitTransformAmax(KernelBuilder &b, Type dtype, bool withSigns,
+                              bool isVector) {
+  Tile tile(b, b.getPointer(0), dtype, isVector);
+  Value none = b.zero(b.getF32Type());
+  SmallVector<Value> amaxes = b.forEachTile(
+      {none, none},
+      [&](Value tileRow, Value tileCol, SmallVectorImpl<Value> &carried) {
+        tile.load(b.mul(tileRow, tileSize), b.mul(tileCol, tileSize));
+        b.barrier();
+        SmallVector<Value> init = llvm::to_vector(carried);
+        carried = b.forLoop(
+            tileBlocks / numThreads, init,
+            [&](Value index, ValueRange current) {
+              Value number = b.add(b.getThread(), b.mul(index, numThreads));
+              SmallVector<Value> values = tile.loadBlock(
+                  /*isRowwise=*/false, b.div(number, lineBlocks),
+                  b.rem(number, lineBlocks));
+              Value transformed = buildHadamardTransform(b, values, withSigns);
+              return SmallVector<Value>{
+                  b.max(current[0], getBlockAmax(b, toVector(b, values))),
+                  b.max(current[1], getBlockAmax(b, transformed))};
+            });
+        b.barrier();
+      });
+  for (auto [index, amax] : llvm::enumerate(amaxes)) {
+    Value largest = b.blockMax(amax);
+    b.ifThen(b.isEqual(b.getThread(), 0),
+             [&, index = index] { b.atomicMax(largest, b.getPointer(1 + index)); });
+  }
+}
+
+static FailureOr<func::FuncOp>
+emitTransformAmaxLaunch(NVFP4Attr quantizer, AmaxIntoOp op,
+                        KernelContext &context) {
+  Type dtype = getElementTypeOrSelf(op.getInput().getType());
+  bool withSigns = quantizer.getWithRandomSignMask();
+  KernelSpec spec;
+  spec.name = ("amax_nvfp4_" + getKernelTypeName(dtype) +
+               (withSigns ? "_rht" : "_rht_unsigned"))
+                  .str();
+  if (func::FuncOp launch = context.lookupLaunch(spec.name))
+    return launch;
+  spec.pointers = {{KernelPointer::Input, getBytes(dtype), /*isVector=*/true},
+                   {KernelPointer::Output, 4},
+                   {KernelPointer::Output, 4}};
+  spec.threadsPerBlock = numThreads;
+  spec.getTiles = [](ImplicitLocOpBuilder &b, Value rows, Value cols) {
+    return getTiles(b, rows, cols, /*isPadded=*/false);
+  };
+  auto emit = [=](KernelBuilder &b, bool isVector) {
+    emitTransformAmax(b, dtype, withSigns, isVector);
+  };
+  spec.variants = {{vectorBytes, vectorBytes / getBytes(dtype),
+                    [=](KernelBuilder &b) { emit(b, true); }},
+                   {1, 1, [=](KernelBuilder &b) { emit(b, false); }}};
+  return context.makeLaunch(
+      op.getLoc(), spec.name,
+      {getZeroSpec(/*numPointers=*/3, /*outs=*/{1u, 2u}), spec});
+}
+
+//===----------------------------------------------------------------------===//
+// Dequantize
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Decodes rowwise data. Operand order is the inner tensors, output. Threads
+/// take a block each, or a byte where blocks may be partly in the tensor.
+class Dequantize {
+public:
+  Dequantize(NVFP4Attr quantizer, Type dtype)
+      : quantizer(quantizer), dtype(dtype),
+        isBoth(quantizer.getUsage() == Usage::Both) {}
+
+  KernelSpec getSpec() const;
+
+private:
+  void emit(KernelBuilder &b, bool isVector) const;
+
+  unsigned getAmaxIndex() const { return isBoth ? 4 : 2; }
+  unsigned getOutputIndex() const { return isBoth ? 6 : 3; }
+  /// Values of a thread.
+  static int64_t getSize(bool isVector) { return isVector ? blockSize : 2; }
+
+  NVFP4Attr quantizer;
+  Type dtype;
+  bool isBoth;
+};
+} // namespace
+
+KernelSpec Dequantize::getSpec() const {
+  KernelSpec spec;
+  std::string options;
+  if (quantizer.getRowScaled())
+    options += "_row_scaled";
+  if (quantizer.getE4m3Max() != 448)
+    options += "_max" + std::to_string(quantizer.getE4m3Max());
+  if (quantizer.getOptimizeForGemm())
+    options += "_swizzled";
+  auto getName = [&](StringRef usage) {
+    return ("dequantize_nvfp4_" + getKernelTypeName(dtype) + "_" + usage +
+            options)
+        .str();
+  };
+  spec.name = getName("rowwise");
+  spec.launchName = getName(stringifyUsage(quantizer.getUsage()));
+  spec.pointers.assign(getOutputIndex(), {KernelPointer::Unused});
+  spec.pointers[0] = {KernelPointer::Input, 1, /*isVector=*/true};
+  spec.pointers[1] = {KernelPointer::Input, 1};
+  spec.pointers[getAmaxIndex()] = {KernelPointer::Input, 4};
+  spec.pointers.push_back(
+      {KernelPointer::Output, getBytes(dtype), /*isVector=*/true});
+  spec.threadsPerBlock = numThreads;
+  // A row of tiles is a row of the tensor.
+  spec.getTiles = [](ImplicitLocOpBuilder &b, Value rows, Value cols) {
+    return buildTileGrid(b, rows, cols, numThreads / lineBlocks, tileSize);
+  };
+  Dequantize config = *this;
+  spec.variants = {{vectorBytes, blockSize,
+                    [config](KernelBuilder &b) { config.emit(b, true); }},
+                   {1, 1, [config](KernelBuilder &b) { config.emit(b, false); }}};
+  return spec;
+}
+
+void Dequantize::emit(KernelBuilder &b, bool isVector) const {
+  Value data = b.getPointer(0), amaxes = b.getPointer(getAmaxIndex());
+  Value output = b.getPointer(getOutputIndex());
+  ScaleTensor scales(b, b.getPointer(1), getGeometry(/*isRowwise=*/true),
+                     quantizer.getOptimizeForGemm());
+  constexpr int64_t tileRows = numThreads / lineBlocks;
+  int64_t size = getSize(isVector);
+  int64_t perRow = tileSize / size;
+  int64_t count = tileRows * perRow / numThreads;
+  Value lineBytes = buildCeilDiv(b, b.getCols(), 2);
+  auto type = VectorType::get(size / 2, b.getI8Type());
+  b.forEachTile([&](Value tileRow, Value tileCol) {
+    b.forLoop(count, {}, [&](Value index, ValueRange) {
+      Value number = b.add(b.getThread(), b.mul(index, numThreads));
+      Value row =
+          b.add(b.mul(tileRow, tileRows), b.div(number, perRow));
+      Value col = b.add(b.mul(tileCol, tileSize),
+                        b.mul(b.rem(number, perRow), size));
+      Value isInside =
+          b.both(b.isLess(row, b.getRows()), b.isLess(col, b.getCols()));
+      b.ifThen(isInside, [&] {
+        Value amax =
+            b.load(amaxes, b.getF32Type(),
+                   quantizer.getRowScaled() ? row : b.i64(0));
+        Value factor = buildNVFP4DecodeFactor(
+            b, scales.load(row, b.div(col, blockSize)), amax,
+            quantizer.getE4m3Max());
+        Value bytes =
+            b.load(data, type, b.add(b.mul(row, lineBytes), b.div(col, 2)));
+        Value values = buildNVFP4Values(b, bytes, factor, dtype);
+        Value offset = b.add(b.mul(row, b.getCols()), col);
+        if (isVector) {
+          int64_t part = vectorBytes / getBytes(dtype);
+          for (int64_t first = 0; first < size; first += part)
+            b.store(b.slice(values, first, part), output,
+                    b.add(offset, first));
+          return;
+        }
+        b.store(vector::ExtractOp::create(b, values, 0), output, offset);
+        b.ifThen(b.isLess(b.add(col, 1), b.getCols()), [&] {
+          b.store(vector::ExtractOp::create(b, values, 1), output,
+                  b.add(offset, 1));
+        });
+      });
+      return SmallVector<Value>();
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Derive
+//===----------------------------------------------------------------------===//
+
+/// Columnwise data of blocks of 16x16 from rowwise data. Operand order is data,
+/// scales and amax, of rowwise and then of columnwise usage.
+static void emitDerive(KernelBuilder &b) {
+  Type i8 = b.getI8Type();
+  // Codes of a tile, a byte each.
+  Value memory = b.makeShared(i8, tileSize * (tileSize + 4));
+  auto getOffset = [&](Value row, Value col) {
+    return b.add(b.mul(col, tileSize + 4), row);
+  };
+  ScaleTensor scales(b, b.getPointer(1), getGeometry(/*isRowwise=*/true),
+                     /*isGemmOrder=*/false);
+  ScaleTensor outScales(b, b.getPointer(4), getGeometry(/*isRowwise=*/false),
+                        /*isGemmOrder=*/false);
+  Value inBytes = buildCeilDiv(b, b.getCols(), 2);
+  Value outBytes = buildCeilDiv(b, b.getRows(), 2);
+  auto nibble = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 8);
+  };
+  b.inFirstThread([&] {
+    b.store(b.load(b.getPointer(2), b.getF32Type(), b.i64(0)), b.getPointer(5),
+            b.i64(0));
+  });
+  constexpr int64_t count = tileSize * tileSize / 2 / numThreads;
+  b.forEachTile([&](Value tileRow, Value tileCol) {
+    Value firstRow = b.mul(tileRow, tileSize);
+    Value firstCol = b.mul(tileCol, tileSize);
+    auto forEachByte = [&](function_ref<void(Value line, Value pair)> body) {
+      b.forLoop(count, {}, [&](Value index, ValueRange) {
+        Value number = b.add(b.getThread(), b.mul(index, numThreads));
+        body(b.div(number, tileSize / 2), b.mul(b.rem(number, tileSize / 2), 2));
+        return SmallVector<Value>();
+      });
+    };
+    forEachByte([&](Value line, Value pair) {
+      Value row = b.add(firstRow, line), col = b.add(firstCol, pair);
+      Value isInside =
+          b.both(b.isLess(row, b.getRows()), b.isLess(col, b.getCols()));
+      Value byte = b.loadOrZero(isInside, b.getPointer(0), i8,
+                                b.add(b.mul(row, inBytes), b.div(col, 2)));
+      b.store(arith::AndIOp::create(b, byte, nibble(15)), memory,
+              getOffset(line, pair));
+      b.store(arith::ShRUIOp::create(b, byte, nibble(4)), memory,
+              getOffset(line, b.add(pair, 1)));
+    });
+    b.barrier();
+    forEachByte([&](Value line, Value pair) {
+      Value col = b.add(firstCol, line), row = b.add(firstRow, pair);
+      b.ifThen(
+          b.both(b.isLess(col, b.getCols()), b.isLess(row, b.getRows())), [&] {
+            Value low = b.load(memory, i8, getOffset(pair, line));
+            Value high = b.load(memory, i8, getOffset(b.add(pair, 1), line));
+            Value byte = arith::OrIOp::create(
+                b, low, arith::ShLIOp::create(b, high, nibble(4)).getResult());
+            b.store(byte, b.getPointer(3),
+                    b.add(b.mul(col, outBytes), b.div(row, 2)));
+          });
+    });
+    b.forLoop(tileBlocks / numThreads, {}, [&](Value index, ValueRange) {
+      Value number = b.add(b.getThread(), b.mul(index, numThreads));
+      Value col = b.add(firstCol, b.div(number, lineBlocks));
+      Value block =
+          b.add(b.mul(tileRow, lineBlocks), b.rem(number, lineBlocks));
+      b.ifThen(outScales.isValid(col, block), [&] {
+        outScales.store(scales.load(b.mul(block, blockSize),
+                                    b.div(col, blockSize)),
+                        col, block);
+      });
+      return SmallVector<Value>();
+    });
+    // The next tile overwrites what others may still read.
+    b.barrier();
+  });
+}
+
+static FailureOr<func::FuncOp> emitDeriveLaunch(DeriveIntoOp op,
+                                                KernelContext &context) {
+  KernelSpec spec;
+  spec.name = "derive_nvfp4_2d";
+  if (func::FuncOp launch = context.lookupLaunch(spec.name))
+    return launch;
+  spec.pointers = {{KernelPointer::Input, 1},  {KernelPointer::Input, 1},
+                   {KernelPointer::Input, 4},  {KernelPointer::Output, 1},
+                   {KernelPointer::Output, 1}, {KernelPointer::Output, 4}};
+  spec.threadsPerBlock = numThreads;
+  spec.getTiles = [](ImplicitLocOpBuilder &b, Value rows, Value cols) {
+    return getTiles(b, rows, cols, /*isPadded=*/false);
+  };
+  spec.variants = {{1, 1, emitDerive}};
+  return context.makeLaunch(op.getLoc(), spec);
+}
+
+//===----------------------------------------------------------------------===//
+// Emitter
+//===----------------------------------------------------------------------===//
 
 namespace {
 struct NVFP4Kernels
     : KernelEmitterInterface::ExternalModel<NVFP4Kernels, NVFP4Attr> {
   SmallVector<StringRef> getSupportedOps(Attribute) const {
-    return {"swizzle_into"};
+    return {"quantize_into", "dequantize_into", "swizzle_into", "amax_into",
+            "derive_into"};
+  }
+
+  FailureOr<func::FuncOp> emitQuantize(Attribute attr, QuantizeIntoOp op,
+                                       KernelContext &context) const {
+    auto quantizer = cast<NVFP4Attr>(attr);
+    if (quantizer.getStochasticRounding())
+      return op.emitOpError() << "'stochastic_rounding' is not supported yet";
+    if (quantizer.getWithRht() && quantizer.getWith_2dQuantization())
+      return op.emitOpError() << "'with_rht' together with "
+                                 "'with_2d_quantization' is not supported yet";
+    if (!quantizer.getRowScaled() && op.getAmax().empty())
+      return op.emitOpError()
+             << "expected the amax of the input as an operand, but got none";
+    Quantize config(quantizer, op);
+    if (func::FuncOp launch = context.lookupLaunch(config.getName()))
+      return launch;
+    return config.makeLaunch(op.getLoc(), context);
+  }
+
+  FailureOr<func::FuncOp> emitDequantize(Attribute attr, DequantizeIntoOp op,
+                                         KernelContext &context) const {
+    auto quantizer = cast<NVFP4Attr>(attr);
+    if (!quantizer.hasRowwise())
+      return op.emitOpError()
+             << "expected usage rowwise or both, but got columnwise";
+    Type dtype = getElementTypeOrSelf(op.getOuts().getType());
+    KernelSpec spec = Dequantize(quantizer, dtype).getSpec();
+    if (func::FuncOp launch = context.lookupLaunch(spec.launchName))
+      return launch;
+    return context.makeLaunch(op.getLoc(), spec);
   }
 
   FailureOr<func::FuncOp> emitSwizzle(Attribute attr, SwizzleIntoOp op,
                                       KernelContext &context) const {
     return emitScaleSwizzle(op, cast<QuantizerAttrInterface>(attr),
                             getGeometry(true), getGeometry(false), context);
+  }
+
+  FailureOr<func::FuncOp> emitAmax(Attribute attr, AmaxIntoOp op,
+                                   KernelContext &context) const {
+    auto quantizer = cast<NVFP4Attr>(attr);
+    if (quantizer.getWithRht())
+      return emitTransformAmaxLaunch(quantizer, op, context);
+    return emitTensorAmax(op, context);
+  }
+
+  FailureOr<func::FuncOp> emitDerive(Attribute, DeriveIntoOp op,
+                                     KernelContext &context) const {
+    return emitDeriveLaunch(op, context);
   }
 };
 } // namespace

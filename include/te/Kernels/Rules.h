@@ -55,6 +55,56 @@ mlir::Value buildScaledValue(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes,
                              mlir::Type fp8Dtype, mlir::Value scale,
                              mlir::Type dtype);
 
+/// The f32 scale that a tensor's amax gives all blocks of NVFP4 (numerics: 5.1).
+mlir::Value buildNVFP4EncodeScale(mlir::ImplicitLocOpBuilder &b,
+                                  mlir::Value amax, int64_t e4m3Max);
+
+/// The scale of an NVFP4 block: the i8 code that is stored and the f32 that the
+/// values are multiplied with.
+struct NVFP4Scale {
+  mlir::Value code, factor;
+};
+
+/// The scale of a block from its amax (numerics: 5.2).
+NVFP4Scale buildNVFP4Scale(mlir::ImplicitLocOpBuilder &b, mlir::Value blockAmax,
+                           mlir::Value encodeScale);
+
+/// The scales that map the amax of a block to 4 and to 6 (numerics: 5.7).
+std::pair<NVFP4Scale, NVFP4Scale>
+buildNVFP4Candidates(mlir::ImplicitLocOpBuilder &b, mlir::Value blockAmax,
+                     mlir::Value encodeScale);
+
+/// The error of 16 values with a candidate, added up in order (numerics: 5.7):
+/// of squares or else of magnitudes.
+mlir::Value buildNVFP4Error(mlir::ImplicitLocOpBuilder &b, mlir::Value values,
+                            NVFP4Scale scale, mlir::Value amax, int64_t e4m3Max,
+                            bool isSquared);
+
+/// The first scale where its error is smaller, or else the second one.
+NVFP4Scale buildNVFP4Choice(mlir::ImplicitLocOpBuilder &b, NVFP4Scale mapTo4,
+                            mlir::Value error4, NVFP4Scale mapTo6,
+                            mlir::Value error6);
+
+/// Bytes of a vector of values times the factor, two values a byte.
+mlir::Value buildNVFP4Bytes(mlir::ImplicitLocOpBuilder &b, mlir::Value values,
+                            mlir::Value factor);
+
+/// The f32 that the values of a block are multiplied with on the way back, from
+/// the i8 code of its scale (numerics: 6).
+mlir::Value buildNVFP4DecodeFactor(mlir::ImplicitLocOpBuilder &b,
+                                   mlir::Value code, mlir::Value amax,
+                                   int64_t e4m3Max);
+
+/// Values of a vector of bytes times the factor, rounded to `dtype`.
+mlir::Value buildNVFP4Values(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes,
+                             mlir::Value factor, mlir::Type dtype);
+
+/// The random Hadamard transform of 16 f32 scalars that are bf16 values, rounded
+/// to bf16 once, as a vector of f32 (numerics: 5.6).
+mlir::Value buildHadamardTransform(mlir::ImplicitLocOpBuilder &b,
+                                   llvm::ArrayRef<mlir::Value> values,
+                                   bool withSigns);
+
 } // namespace te::quant
 
 #endif // TE_KERNELS_RULES_H
