@@ -97,6 +97,20 @@ QuantizerAttrInterface HybridAttr::getColumnwiseChild() const {
   return getColumnwise().withUsage(Usage::Columnwise);
 }
 
+SmallVector<QuantizerComponent> HybridAttr::getComponents() const {
+  SmallVector<QuantizerComponent> components;
+  if (hasRowwise())
+    components.push_back({getRowwiseChild()});
+  if (hasColumnwise()) {
+    bool readsDecoded =
+        getColumnwiseSource() == ColumnwiseSource::RowwiseDequantized;
+    components.push_back(
+        {getColumnwiseChild(),
+         readsDecoded ? Attribute(getRowwiseChild()) : Attribute()});
+  }
+  return components;
+}
+
 QuantizerAttrInterface HybridAttr::withUsage(Usage usage) const {
   return get(getContext(), getRowwise(), getColumnwise(), usage,
              getColumnwiseSource(), getInternal(), getOptimizeForGemm());

@@ -49,6 +49,7 @@ TensorSpecConverter::TensorSpecConverter() {
 void te::quant::populateQuantExpandPatterns(const TypeConverter &converter,
                                             RewritePatternSet &patterns) {
   populateQuantExpandAssemblePatterns(converter, patterns);
+  populateQuantExpandComposedPatterns(converter, patterns);
   populateQuantExpandControlFlowPatterns(converter, patterns);
   populateQuantExpandDequantizePatterns(converter, patterns);
   populateQuantExpandEmptyPatterns(converter, patterns);

@@ -52,6 +52,15 @@ struct UsageChange {
   llvm::StringRef reason = {};
 };
 
+/// A part of a composed tensor.
+struct QuantizerComponent {
+  /// The quantizer, pinned to its direction.
+  mlir::Attribute quantizer;
+  /// When set, what is quantized is not the input but what it decodes to after
+  /// being quantized by this one.
+  mlir::Attribute decodedFrom = {};
+};
+
 } // namespace te::quant
 
 #include "te/Dialect/Quant/IR/QuantDialect.h.inc"

@@ -47,6 +47,12 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
         Whether the only inner tensor is the tensor itself in its nominal dtype:
         quantizing it computes nothing.
       }], "bool", "isIdentity", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+        The quantizers a tensor is composed of, in the order of their inner
+        tensors; empty for a family that is not composed. Quantizing and
+        dequantizing a composed tensor is what its components do.
+      }], "::llvm::SmallVector<::te::quant::QuantizerComponent>",
+      "getComponents", (ins), [{}], [{ return {}; }]>,
 
     InterfaceMethod<[{
         The inner tensors for the usage, in canonical order. The only place

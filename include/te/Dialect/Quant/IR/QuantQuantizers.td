@@ -269,6 +269,8 @@ def TEQuant_IdentityAttr : TEQuant_QuantizerAttr<"Identity", "identity",
 def TEQuant_HybridAttr
     : TEQuant_QuantizerAttr<"Hybrid", "hybrid",
         !strconcat(declareVerifyQuantize, declareSignature, [{
+    ::llvm::SmallVector<QuantizerComponent> getComponents() const;
+
     /// The children, pinned to their direction.
     QuantizerAttrInterface getRowwiseChild() const;
     QuantizerAttrInterface getColumnwiseChild() const;
