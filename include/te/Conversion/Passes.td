@@ -183,9 +183,10 @@ def QuantGPUToNVVMPass
     f32 is expanded to arithmetic, that of f16 and bf16 computed in f32; the
     rest of math maps to instructions. No function outside the module is called,
     no multiply-add is contracted and nothing is flushed, so that every backend
-    computes the same bits. `exp`, `exp2` and `tanh` are at most 2 units in the
-    last place off, subnormal results included; `tanh` reaches 1, `exp` of
-    -infinity is 0, and NaN stays NaN.
+    computes the same bits. `exp`, `exp2`, `log` and its kin, `tanh`, `atan` and,
+    up to 2^50, `sin` and `cos` are at most 2.5 units in the last place off,
+    subnormal results included; `tanh` reaches 1, `exp` of -infinity is 0, and
+    NaN stays NaN. Other functions are upstream's expansions.
 
     ```mlir
     gpu.module @kernels {

@@ -103,11 +103,10 @@ struct FlattenCast : OpRewritePattern<CastOp> {
     if (!has(hardware, from) && !has(hardware, to))
       return rewriter.notifyMatchFailure(op, "not an instruction of the chip");
     int64_t size = type.getNumElements();
-    Value flat =
-        vector::ShapeCastOp::create(rewriter, op.getLoc(),
-                                    VectorType::get(size, from), op.getInput());
-    flat = CastOp::create(rewriter, op.getLoc(), VectorType::get(size, to),
-                          flat);
+    Value flat = vector::ShapeCastOp::create(
+        rewriter, op.getLoc(), VectorType::get(size, from), op.getInput());
+    flat =
+        CastOp::create(rewriter, op.getLoc(), VectorType::get(size, to), flat);
     rewriter.replaceOpWithNewOp<vector::ShapeCastOp>(op, type, flat);
     return success();
   }
@@ -152,8 +151,8 @@ struct ConvertNarrowingCast : OpRewritePattern<CastOp> {
     auto numPairs = static_cast<int64_t>(pairs.size());
     Value packed = vector::FromElementsOp::create(
         b, VectorType::get(numPairs, pairs.front().getType()), pairs);
-    Value result = vector::BitCastOp::create(
-        b, VectorType::get(2 * numPairs, to), packed);
+    Value result =
+        vector::BitCastOp::create(b, VectorType::get(2 * numPairs, to), packed);
     if (2 * numPairs != size)
       result = vector::ExtractStridedSliceOp::create(
           b, result, /*offsets=*/ArrayRef<int64_t>{0}, /*sizes=*/size,
@@ -174,9 +173,9 @@ private:
     TypedAttr mask = b.getI32IntegerAttr(0x7FFFFFFF);
     if (auto vector = dyn_cast<VectorType>(bits))
       mask = SplatElementsAttr::get(vector, mask);
-    Value magnitude = arith::AndIOp::create(
-        b, arith::BitcastOp::create(b, bits, input),
-        arith::ConstantOp::create(b, bits, mask));
+    Value magnitude =
+        arith::AndIOp::create(b, arith::BitcastOp::create(b, bits, input),
+                              arith::ConstantOp::create(b, bits, mask));
     return arith::BitcastOp::create(b, type, magnitude);
   }
 
@@ -215,8 +214,8 @@ struct ConvertWideningCast : OpRewritePattern<CastOp> {
     unsigned width = from.getIntOrFloatBitWidth();
     Type pairType = b.getIntegerType(2 * width);
     if (!type) {
-      Value code = arith::BitcastOp::create(b, b.getIntegerType(width),
-                                            op.getInput());
+      Value code =
+          arith::BitcastOp::create(b, b.getIntegerType(width), op.getInput());
       Value pair = arith::ExtUIOp::create(b, pairType, code);
       rewriter.replaceOp(
           op, vector::ExtractOp::create(b, convertPair(b, pair, from), 0));
@@ -238,8 +237,7 @@ struct ConvertWideningCast : OpRewritePattern<CastOp> {
         b, VectorType::get(numPairs, pairType), codes);
     SmallVector<Value> values;
     for (int64_t i = 0; i < numPairs; ++i) {
-      Value wide =
-          convertPair(b, vector::ExtractOp::create(b, pairs, i), from);
+      Value wide = convertPair(b, vector::ExtractOp::create(b, pairs, i), from);
       for (int64_t half = 0; half < 2 && 2 * i + half < size; ++half)
         values.push_back(vector::ExtractOp::create(b, wide, half));
     }
@@ -258,8 +256,8 @@ private:
     } else {
       Value bytes = vector::BitCastOp::create(
           b, VectorType::get(2, b.getI8Type()),
-          vector::FromElementsOp::create(
-              b, VectorType::get(1, b.getI16Type()), pair));
+          vector::FromElementsOp::create(b, VectorType::get(1, b.getI16Type()),
+                                         pair));
       if (isa<Float8E8M0FNUType>(from))
         wide = NVVM::ConvertF8x2ToBF16x2Op::create(
             b, VectorType::get(2, b.getBF16Type()), bytes, from);

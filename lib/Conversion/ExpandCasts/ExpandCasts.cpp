@@ -144,9 +144,8 @@ Value encodeRounded(LaneBuilder &lane, Value bits, const FormatTraits &format) {
 Value encodeBF16(LaneBuilder &lane, Value bits) {
   Value odd = lane.bitAnd(lane.shiftRight(bits, 16), 1);
   Value code = lane.shiftRight(lane.add(lane.add(bits, 0x7FFF), odd), 16);
-  Value isNaN =
-      lane.compare(arith::CmpIPredicate::ugt, lane.bitAnd(bits, magnitudeMask),
-                   infinity);
+  Value isNaN = lane.compare(arith::CmpIPredicate::ugt,
+                             lane.bitAnd(bits, magnitudeMask), infinity);
   return lane.select(isNaN, te::numerics::detail::kBF16.nan, code);
 }
 

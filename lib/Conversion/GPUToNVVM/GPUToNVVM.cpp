@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Upstream's patterns of GPU to NVVM include calls of the math library for arith
-// and math ops. They never match here: what needs the library is expanded
+// Upstream's patterns of GPU to NVVM include calls of the math library for
+// arith and math ops. They never match here: what needs the library is expanded
 // before, and the patterns to LLVM win over them on what is left.
 //
 //===----------------------------------------------------------------------===//
@@ -27,6 +27,7 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -81,8 +82,14 @@ struct ConvertNarrowConstant : ConvertOpToLLVMPattern<arith::ConstantOp> {
   }
 };
 
-struct QuantGPUToNVVMPass : te::quant::impl::QuantGPUToNVVMPassBase<QuantGPUToNVVMPass> {
+struct QuantGPUToNVVMPass
+    : te::quant::impl::QuantGPUToNVVMPassBase<QuantGPUToNVVMPass> {
   void runOnOperation() override {
+    declared.clear();
+    getOperation().walk([&](FunctionOpInterface function) {
+      if (function.isExternal())
+        declared.insert(function.getNameAttr());
+    });
     if (failed(expand()) || failed(verifyMath()) ||
         failed(lowerControlFlow()) || failed(lowerToLLVM()) ||
         failed(lowerInlinePTX()) || failed(verifyNothingIsLeft()))
@@ -119,7 +126,13 @@ private:
     vector::populateVectorTransferLoweringPatterns(patterns,
                                                    /*maxTransferRank=*/1);
     vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+    vector::populateVectorMaskMaterializationPatterns(
+        patterns, /*force32BitVectorIndices=*/false);
     vector::populateVectorStepLoweringPatterns(patterns);
+
+    // Transfers of several dims become several of one dim.
+    populateVectorToSCFConversionPatterns(
+        patterns, VectorTransferToSCFOptions().enableFullUnroll());
 
     memref::populateExpandOpsPatterns(patterns);
     memref::populateExpandStridedMetadataPatterns(patterns);
@@ -161,8 +174,8 @@ private:
 
   LogicalResult lowerToLLVM() {
     gpu::GPUModuleOp module = getOperation();
-    LowerToLLVMOptions options(&getContext(),
-                               DataLayout(cast<DataLayoutOpInterface>(*module)));
+    LowerToLLVMOptions options(
+        &getContext(), DataLayout(cast<DataLayoutOpInterface>(*module)));
     options.overrideIndexBitwidth(64);
     LLVMTypeConverter converter(&getContext(), options);
     configureGpuToNVVMTypeConverter(converter);
@@ -184,7 +197,12 @@ private:
     ConversionTarget target(getContext());
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
     target.addLegalOp<gpu::GPUModuleOp>();
-    return applyPartialConversion(module, target, std::move(patterns));
+    if (failed(applyPartialConversion(module, target, std::move(patterns))))
+      return failure();
+    SmallVector<UnrealizedConversionCastOp> casts;
+    module.walk([&](UnrealizedConversionCastOp op) { casts.push_back(op); });
+    reconcileUnrealizedCasts(casts);
+    return success();
   }
 
   /// Some NVVM ops have no intrinsic: the translation takes them as inline PTX.
@@ -195,20 +213,41 @@ private:
   }
 
   /// A cast or a vector op that is left would fail in the translation, far from
-  /// its cause.
+  /// its cause, and a function that a lowering declared on the device.
   LogicalResult verifyNothingIsLeft() {
-    return failure(getOperation()
-                       .walk([](Operation *op) {
-                         if (isa<LLVM::LLVMDialect, NVVM::NVVMDialect>(
-                                 op->getDialect()) ||
-                             isa<gpu::GPUModuleOp>(op))
-                           return WalkResult::advance();
-                         op->emitOpError("expected to be lowered to LLVM or "
-                                         "NVVM, but no lowering applies");
-                         return WalkResult::interrupt();
-                       })
-                       .wasInterrupted());
+    Operation *cast = nullptr;
+    auto verify = [&](Operation *op) {
+      if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op)) {
+        if (!function.isExternal() ||
+            declared.contains(function.getSymNameAttr()))
+          return WalkResult::advance();
+        function.emitOpError() << "expected no call of a library, but one of '"
+                               << function.getSymName() << "' is left";
+        return WalkResult::interrupt();
+      }
+      if (isa<LLVM::LLVMDialect, NVVM::NVVMDialect>(op->getDialect()) ||
+          isa<gpu::GPUModuleOp>(op))
+        return WalkResult::advance();
+      if (isa<UnrealizedConversionCastOp>(op)) {
+        cast = op;
+        return WalkResult::advance();
+      }
+      emitNotLowered(op);
+      return WalkResult::interrupt();
+    };
+    if (getOperation().walk(verify).wasInterrupted())
+      return failure();
+    // A cast is the consequence of another op, if there is one.
+    return cast ? emitNotLowered(cast) : success();
   }
+
+  static LogicalResult emitNotLowered(Operation *op) {
+    return op->emitOpError("expected to be lowered to LLVM or NVVM, but no "
+                           "lowering applies");
+  }
+
+  /// Functions that were declared before the pass.
+  DenseSet<StringAttr> declared;
 };
 
 } // namespace
