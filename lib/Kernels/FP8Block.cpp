@@ -22,7 +22,6 @@
 
 #include "Families.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "te/Kernels/KernelBuilder.h"
 #include "te/Kernels/Rules.h"
@@ -331,8 +330,8 @@ Tile::Tile(KernelBuilder &b, const ThreadPart &part, Value tileRow,
 }
 
 SmallVector<Value> Tile::load(Value tensor, Type elementType) {
-  SmallVector<Value> vectors;
   if (!part.isVector) {
+    SmallVector<Value> vectors;
     // A branch for each element would cost more than loads to no avail.
     for (auto [row, isRow] : llvm::zip_equal(rows, isRowInside)) {
       Value rowOffset = b.mul(clamp(row, b.getRows()), b.getCols());
@@ -348,27 +347,15 @@ SmallVector<Value> Tile::load(Value tensor, Type elementType) {
     return vectors;
   }
 
-  // Without branches between them, loads are under way together.
-  auto type = VectorType::get(part.size, elementType);
+  SmallVector<Value> offsets, isInside;
+  for (auto [row, isRow] : llvm::zip_equal(rows, isRowInside)) {
+    offsets.push_back(b.add(b.mul(row, b.getCols()), cols.front()));
+    isInside.push_back(b.both(isRow, isColInside.front()));
+  }
   Value last = b.i64(tileSize - 1);
-  auto branch = scf::IfOp::create(b, SmallVector<Type>(part.numRows, type),
-                                  b.both(isRow(last), isCol(last)),
-                                  /*withElseRegion=*/true);
-  auto getOffset = [&](int64_t k) {
-    return b.add(b.mul(rows[k], b.getCols()), cols.front());
-  };
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  for (int64_t k = 0; k < part.numRows; ++k)
-    vectors.push_back(b.load(tensor, type, getOffset(k)));
-  scf::YieldOp::create(b, vectors);
-  vectors.clear();
-  b.setInsertionPointToStart(branch.elseBlock());
-  for (int64_t k = 0; k < part.numRows; ++k)
-    vectors.push_back(b.loadOrZero(b.both(isRowInside[k], isColInside.front()),
-                                   tensor, type, getOffset(k)));
-  scf::YieldOp::create(b, vectors);
-  return llvm::to_vector_of<Value>(branch.getResults());
+  Value isFull = b.both(isRow(last), isCol(last));
+  return b.loadAll(isFull, isInside, tensor,
+                   VectorType::get(part.size, elementType), offsets);
 }
 
 void Tile::store(ArrayRef<Value> vectors, Value tensor) {
