@@ -588,6 +588,11 @@ LogicalResult SwizzleIntoOp::verify() {
     return emitOpError() << "expected the name of an inner tensor of '"
                          << getQuantizer() << "', but got '" << getInner()
                          << "'";
+  if (!llvm::is_contained(getQuantizer().getGemmOrderedInners(),
+                          getInnerAttr()))
+    return emitOpError() << "expected the name of scales with a GEMM order, "
+                            "but got '"
+                         << getInner() << "'";
   auto input = cast<ShapedType>(getInput().getType());
   auto output = cast<ShapedType>(getOuts().getType());
   if (input.getElementType() != layout.getElementTypes()[*index] ||

@@ -170,7 +170,8 @@ def TEQuant_DisassembleOp : TEQuant_Op<"disassemble",
   let summary = "take a tensor apart into its inner tensors";
   let description = [{
     The results are the inner tensors of the operand's layout in canonical
-    order. Nothing is copied.
+    order; a result's type may know or leave open other dims than the layout.
+    Nothing is copied.
 
     Example:
 
@@ -189,6 +190,12 @@ def TEQuant_DisassembleOp : TEQuant_Op<"disassemble",
   }];
   let hasFolder = 1;
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The verifier compares types, and names the inner tensor at fault.
+    static bool isCompatibleReturnTypes(::mlir::TypeRange, ::mlir::TypeRange) {
+      return true;
+    }
+  }];
 }
 
 def TEQuant_UpdateUsageOp : TEQuant_Op<"update_usage", [Pure]> {

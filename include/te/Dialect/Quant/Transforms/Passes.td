@@ -147,4 +147,33 @@ def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
+def QuantStackDeallocListsPass
+    : Pass<"te-quant-stack-dealloc-lists", "::mlir::ModuleOp"> {
+  let summary = "keep the lists of lowered deallocations in host memory";
+  let description = [{
+    Where a program cannot say before it runs which of several buffers are the
+    same (those that a call returned), `bufferization-lower-deallocations` makes
+    lists of addresses and a call of a function that compares them. The lists
+    are `memref.alloc`, which on the GPU path means device memory. This pass
+    turns them into `memref.alloca` in the function's entry block: host memory,
+    which does not grow in a loop. Run it right after that pass.
+
+    ```mlir
+    %list = memref.alloc() : memref<2xindex>
+    %cast = memref.cast %list : memref<2xindex> to memref<?xindex>
+    call @dealloc_helper(%cast, ...)
+    memref.dealloc %list : memref<2xindex>
+    ```
+
+    becomes
+
+    ```mlir
+    %list = memref.alloca() : memref<2xindex>
+    %cast = memref.cast %list : memref<2xindex> to memref<?xindex>
+    call @dealloc_helper(%cast, ...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 #endif // TE_DIALECT_QUANT_TRANSFORMS_PASSES_TD
