@@ -43,6 +43,7 @@ static void addBufferization(OpPassManager &pm) {
   pm.addPass(te::quant::createQuantTieResultsPass());
   bufferization::buildBufferDeallocationPipeline(
       pm, bufferization::BufferDeallocationPipelineOptions());
+  pm.addPass(te::quant::createQuantStackDeallocListsPass());
   pm.addPass(createConvertBufferizationToMemRefPass());
   pm.addPass(createCanonicalizerPass());
 }

@@ -22,7 +22,7 @@ func.func @dtype(%x: memref<32x32xf64>, %d: memref<32x32xf8E4M3FN>,
 // -----
 
 func.func @not_scales(%d: memref<32x32xf8E4M3FN>, %i: index) {
-  // expected-error @below {{expected the name of a scale tensor, but got 'rowwise_data'}}
+  // expected-error @below {{expected the name of scales with a GEMM order, but got 'rowwise_data'}}
   te_quant.swizzle_into #te_quant.mxfp8<f8E4M3FN> "rowwise_data"
     ins(%d : memref<32x32xf8E4M3FN>) extents(%i, %i)
     outs(%d : memref<32x32xf8E4M3FN>)

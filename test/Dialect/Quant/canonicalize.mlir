@@ -151,7 +151,7 @@ func.func @equal_quantizes(%x: tensor<32x64xbf16>) -> (!row, !row, !gemm) {
 // CHECK-DAG: dense<[3.125000e-01, 4.480000e+02, -4.480000e+02, -0.000000e+00, 0x7F]> : tensor<5xf8E4M3FN>
 // CHECK-DAG: dense<[6.000000e+00, 5.000000e-01, -6.000000e+00, 6.000000e+00]> : vector<4xf4E2M1FN>
 // CHECK-DAG: dense<0x7F800000> : tensor<2xf32>
-// CHECK-DAG: arith.constant 3.120000e-01 : bf16
+// CHECK-DAG: arith.constant 3.125000e-01 : bf16
 // CHECK-NOT: te_quant.cast
 func.func @cast_constants() -> (tensor<5xf8E4M3FN>, vector<4xf4E2M1FN>, tensor<2xf32>, bf16) {
   %a = arith.constant dense<[0.3, 1000.0, 0xFF800000, -0.0, 0x7FC00000]> : tensor<5xf32>

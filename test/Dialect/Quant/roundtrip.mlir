@@ -6,7 +6,7 @@
 !mx = !te_quant.tensor<32x64xbf16, #te_quant.mxfp8<f8E4M3FN, usage = rowwise>>
 !delayed = !te_quant.tensor<8x16xf32, #te_quant.float8_delayed_scaling<f8E4M3FN, usage = rowwise>>
 
-// CHECK-LABEL: func.func @types(
+// CHECK-LABEL: func.func private @types(
 // CHECK-SAME: !te_quant.tensor<f32>,
 // CHECK-SAME: !te_quant.tensor<8x16xbf16>,
 // CHECK-SAME: !te_quant.tensor<?x0x64xf16, #te_quant.nvfp4>,
@@ -34,7 +34,7 @@ func.func private @layout() attributes {
 // CHECK: te_quant.empty(%{{.*}}) : !te_quant.tensor<?x64xbf16, #te_quant.mxfp8<f8E4M3FN>>
 // CHECK: %[[Q:.*]] = te_quant.quantize %{{.*}} : tensor<32x64xbf16> -> !te_quant.tensor<32x64xbf16, #te_quant.mxfp8<f8E4M3FN, usage = rowwise>>
 // CHECK: te_quant.quantize %{{.*}} into %[[Q]] noop(%{{.*}}) {test.kept} : tensor<32x64xbf16>, !te_quant.tensor<{{.*}}>, tensor<1xf32> -> !te_quant.tensor<
-// CHECK: %{{.*}}:2 = te_quant.quantize %{{.*}} scale(%{{.*}}) : tensor<8x16xf32>, tensor<1xf32> -> !te_quant.tensor<{{.*}}>, tensor<1xf32>
+// CHECK: %{{.*}}, %{{.*}} = te_quant.quantize %{{.*}} scale(%{{.*}}) : tensor<8x16xf32>, tensor<1xf32> -> !te_quant.tensor<{{.*}}>, tensor<1xf32>
 // CHECK: te_quant.quantize %{{.*}} amax(%{{.*}}, %{{.*}}) rng(%{{.*}}) : tensor<32x64xbf16>, tensor<1xf32>, tensor<1xf32>, tensor<2xi64> -> !te_quant.tensor<
 // CHECK: te_quant.dequantize %[[Q]] : !te_quant.tensor<{{.*}}> -> tensor<32x64xf32>
 // CHECK: %[[D:.*]]:2 = te_quant.disassemble %[[Q]] : !te_quant.tensor<{{.*}}> -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>

@@ -27,8 +27,8 @@ func.func @one_path(%c: i1, %x: tensor<32x64xbf16>, %q: !row) -> !row {
 // CHECK-LABEL: func.func @caller(
 // CHECK: %[[R:.*]]:2 = call @one_path
 // CHECK: te_quant.dequantize_into
-// CHECK-DAG: memref.dealloc %[[R]]#0
-// CHECK-DAG: memref.dealloc %[[R]]#1
+// CHECK-DAG: memref.dealloc {{.*}} : memref<f8E4M3FN>
+// CHECK-DAG: memref.dealloc {{.*}} : memref<f8E8M0FNU>
 func.func @caller(%c: i1, %x: tensor<32x64xbf16>, %q: !row) -> tensor<32x64xf32> {
   %r = call @one_path(%c, %x, %q) : (i1, tensor<32x64xbf16>, !row) -> !row
   %y = te_quant.dequantize %r : !row -> tensor<32x64xf32>

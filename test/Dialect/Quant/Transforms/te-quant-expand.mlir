@@ -170,10 +170,12 @@ func.func @quantize_into(%x: tensor<?x?xbf16>, %q: !dyn, %f: tensor<1xf32>) -> !
 
 // -----
 
-// Every family expands, with or without a kernel.
+// A hybrid tensor is quantized by its components.
 
 // CHECK-LABEL: func.func @quantize_hybrid(
-// CHECK: te_quant.quantize_into #hybrid {{.*}} -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>, tensor<64x16xi8>, tensor<128x4xf8E4M3FN>, tensor<1xf32>
+// CHECK: te_quant.quantize_into #mxfp8 {{.*}} -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+// CHECK: te_quant.amax_into #nvfp4
+// CHECK: te_quant.quantize_into #nvfp4 {{.*}} -> tensor<64x16xi8>, tensor<128x4xf8E4M3FN>, tensor<1xf32>
 !hybrid = !te_quant.tensor<32x64xbf16, #te_quant.hybrid<rowwise = #te_quant.mxfp8<f8E4M3FN>, columnwise = #te_quant.nvfp4>>
 func.func @quantize_hybrid(%x: tensor<32x64xbf16>) -> !hybrid {
   %q = te_quant.quantize %x : tensor<32x64xbf16> -> !hybrid

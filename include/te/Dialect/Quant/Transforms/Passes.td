@@ -159,18 +159,26 @@ def QuantStackDeallocListsPass
     which does not grow in a loop. Run it right after that pass.
 
     ```mlir
-    %list = memref.alloc() : memref<2xindex>
-    %cast = memref.cast %list : memref<2xindex> to memref<?xindex>
-    call @dealloc_helper(%cast, ...)
-    memref.dealloc %list : memref<2xindex>
+    func.func private @dealloc_helper(memref<?xindex>)
+    func.func @f() {
+      %list = memref.alloc() : memref<2xindex>
+      %cast = memref.cast %list : memref<2xindex> to memref<?xindex>
+      call @dealloc_helper(%cast) : (memref<?xindex>) -> ()
+      memref.dealloc %list : memref<2xindex>
+      return
+    }
     ```
 
     becomes
 
     ```mlir
-    %list = memref.alloca() : memref<2xindex>
-    %cast = memref.cast %list : memref<2xindex> to memref<?xindex>
-    call @dealloc_helper(%cast, ...)
+    func.func private @dealloc_helper(memref<?xindex>)
+    func.func @f() {
+      %list = memref.alloca() : memref<2xindex>
+      %cast = memref.cast %list : memref<2xindex> to memref<?xindex>
+      call @dealloc_helper(%cast) : (memref<?xindex>) -> ()
+      return
+    }
     ```
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
