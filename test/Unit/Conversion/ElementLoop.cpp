@@ -22,7 +22,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "te/Conversion/Passes.h"
 #include "te/Conversion/Patterns.h"
-#include "te/InitAll.h"
+#include "te/Dialect/Quant/IR/Quant.h"
 #include "te/Runtime/te_runtime.h"
 #include "te/Target/TargetInfo.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -172,7 +172,7 @@ MLIRContext &getContext() {
     mlir::registerAllDialects(registry);
     mlir::registerAllExtensions(registry);
     registerAllGPUToLLVMIRTranslations(registry);
-    te::quant::registerAllDialects(registry);
+    registry.insert<te::quant::TEQuantDialect>();
     auto *made = new MLIRContext(registry);
     made->loadAllAvailableDialects();
     return made;
