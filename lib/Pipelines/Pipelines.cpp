@@ -66,6 +66,21 @@ static void addLaunches(OpPassManager &pm, StringRef chip) {
   pm.addPass(te::quant::createQuantToGPUPass(toGPU));
 }
 
+/// The format as upstream's pass spells it.
+static StringRef spell(te::quant::KernelFormat format) {
+  switch (format) {
+  case te::quant::KernelFormat::ISA:
+    return "isa";
+  case te::quant::KernelFormat::Bin:
+    return "bin";
+  case te::quant::KernelFormat::Fatbin:
+    return "fatbin";
+  case te::quant::KernelFormat::LLVM:
+    return "llvm";
+  }
+  return "";
+}
+
 /// From kernels to embedded binaries, and host code to LLVM.
 static void addCodeGeneration(OpPassManager &pm,
                               const te::quant::GPUPipelineOptions &options) {
@@ -87,7 +102,7 @@ static void addCodeGeneration(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(LLVM::createLLVMRequestCWrappersPass());
   pm.addPass(createGpuToLLVMConversionPass());
   GpuModuleToBinaryPassOptions binary;
-  binary.compilationTarget = options.format;
+  binary.compilationTarget = spell(options.format).str();
   pm.addPass(createGpuModuleToBinaryPass(binary));
   if (!options.kernels.empty()) {
     te::quant::QuantWriteKernelsPassOptions write;

@@ -13,17 +13,25 @@
 
 namespace te::quant {
 
+/// What kernels are embedded as.
+enum class KernelFormat { ISA, Bin, Fatbin, LLVM };
+
 /// Options of `te-quant-gpu-pipeline`.
 struct GPUPipelineOptions
     : public mlir::PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> chip{
       *this, "chip", llvm::cl::desc("GPU to compile for (default sm_90a)"),
       llvm::cl::init("sm_90a")};
-  Option<std::string> format{
-      *this, "format",
-      llvm::cl::desc("what kernels are embedded as: isa (PTX, default), bin "
-                     "(cubin), fatbin, or llvm (bitcode, for the emulator)"),
-      llvm::cl::init("isa")};
+  Option<KernelFormat> format{
+      *this, "format", llvm::cl::desc("what kernels are embedded as"),
+      llvm::cl::init(KernelFormat::ISA),
+      llvm::cl::values(
+          clEnumValN(KernelFormat::ISA, "isa", "PTX (default)"),
+          clEnumValN(KernelFormat::Bin, "bin", "cubin, by ptxas"),
+          clEnumValN(KernelFormat::Fatbin, "fatbin",
+                     "fat binary, by ptxas and fatbinary"),
+          clEnumValN(KernelFormat::LLVM, "llvm",
+                     "bitcode, for the emulator"))};
   Option<std::string> kernels{
       *this, "kernels",
       llvm::cl::desc("folder where each kernel module is written as well, as "
