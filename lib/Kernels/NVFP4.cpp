@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
+#include "NVFP4RandomBits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -156,7 +157,8 @@ static Value getBlockAmax(KernelBuilder &b, Value values) {
 
 namespace {
 /// Builds the kernels of one configuration. Operand order is input, noop,
-/// amaxes, outs: data and scales of each direction, then their amaxes.
+/// amaxes, random state, outs: data and scales of each direction, then their
+/// amaxes.
 class Quantize {
 public:
   Quantize(NVFP4Attr quantizer, QuantizeIntoOp op)
@@ -166,6 +168,7 @@ public:
         isRowwise(quantizer.hasRowwise()),
         isColumnwise(quantizer.hasColumnwise()),
         is2D(quantizer.getWith_2dQuantization()),
+        isStochastic(quantizer.getStochasticRounding()),
         isRowScaled(quantizer.getRowScaled()),
         is4over6(quantizer.getUse_4over6()) {}
 
@@ -181,6 +184,8 @@ private:
     std::optional<ScaleTensor> scales;
     /// The amax of the whole tensor and the scale that it gives, or else null.
     Value amax, encodeScale;
+    /// What rounds the values, if not the nearest neighbour.
+    std::optional<NVFP4RandomBits> randomBits;
   };
   /// What blocks of a tile exchange, one f32 for each.
   struct Exchange {
@@ -192,7 +197,9 @@ private:
     Value line, block, i, j;
   };
 
-  unsigned getFirstOut() const { return 1 + hasNoop + numAmaxes; }
+  unsigned getFirstOut() const {
+    return 1 + hasNoop + numAmaxes + isStochastic;
+  }
   unsigned getFirstAmaxOut() const {
     return getFirstOut() + 2 * (isRowwise + isColumnwise);
   }
@@ -201,6 +208,7 @@ private:
   KernelSpec getLineAmaxSpec(bool isRowwise) const;
 
   std::vector<Direction> getDirections(KernelBuilder &b) const;
+  NVFP4RandomBits getRandomBits(KernelBuilder &b, bool isRowwise) const;
   void emit(KernelBuilder &b, bool isVector) const;
   void emitDirection(KernelBuilder &b, bool isVector, Tile &tile,
                      Exchange &exchange, Direction &direction, Value firstRow,
@@ -212,7 +220,8 @@ private:
   NVFP4Attr quantizer;
   Type dtype;
   unsigned numAmaxes;
-  bool hasNoop, isRowwise, isColumnwise, is2D, isRowScaled, is4over6;
+  bool hasNoop, isRowwise, isColumnwise, is2D, isStochastic, isRowScaled,
+      is4over6;
 };
 } // namespace
 
@@ -224,6 +233,8 @@ std::string Quantize::getName() const {
     name += "_2d";
   if (quantizer.getWithRht())
     name += quantizer.getWithRandomSignMask() ? "_rht" : "_rht_unsigned";
+  if (isStochastic)
+    name += "_sr";
   if (isRowScaled)
     name += "_row_scaled";
   if (is4over6)
@@ -244,6 +255,8 @@ SmallVector<KernelPointer> Quantize::getPointers() const {
   if (hasNoop)
     pointers.push_back({KernelPointer::Input, 4});
   pointers.append(numAmaxes, {KernelPointer::Input, 4});
+  if (isStochastic)
+    pointers.push_back({KernelPointer::Input, 8});
   for (unsigned i = 0; i < unsigned(isRowwise + isColumnwise); ++i) {
     pointers.push_back({KernelPointer::Output, 1, /*isVector=*/true});
     pointers.push_back({KernelPointer::Output, 1});
@@ -301,8 +314,34 @@ Quantize::getDirections(KernelBuilder &b) const {
     direction.amax = b.load(b.getPointer(index), b.getF32Type(), b.i64(0));
     direction.encodeScale =
         buildNVFP4EncodeScale(b, direction.amax, quantizer.getE4m3Max());
+    if (isStochastic)
+      direction.randomBits.emplace(getRandomBits(b, rowwise));
   }
   return directions;
+}
+
+NVFP4RandomBits Quantize::getRandomBits(KernelBuilder &b,
+                                        bool isRowwise) const {
+  Value state = b.getPointer(getFirstOut() - 1);
+  Value seed = b.load(state, b.getI64Type(), b.i64(0));
+  Value offset = b.load(state, b.getI64Type(), b.i64(1));
+  NVFP4RandomOrder order = {b.getRows(),
+                            b.getCols(),
+                            isRowwise,
+                            this->isRowwise && isColumnwise,
+                            is2D,
+                            dtype.isBF16()};
+  if (!quantizer.getWithRht())
+    return NVFP4RandomBits(b, seed, offset, order);
+  // Each direction is one of its own: the transform is transposed and goes the
+  // way of rows, from another state.
+  order.isBoth = false;
+  if (!isRowwise) {
+    order.isRowwise = true;
+    std::swap(order.rows, order.cols);
+    offset = b.add(offset, 1024);
+  }
+  return NVFP4RandomBits(b, seed, offset, order);
 }
 
 void Quantize::storeScale(KernelBuilder &b, Direction &direction, Value scale,
@@ -374,7 +413,10 @@ void Quantize::emitDirection(KernelBuilder &b, bool isVector, Tile &tile,
     return {amax, buildNVFP4EncodeScale(b, amax, e4m3Max)};
   };
   auto store = [&](const Block &block, Value values, NVFP4Scale scale) {
-    Value bytes = buildNVFP4Bytes(b, values, scale.factor);
+    Value randomBits;
+    if (direction.randomBits)
+      randomBits = direction.randomBits->get(block.i, block.j);
+    Value bytes = buildNVFP4Bytes(b, values, scale.factor, randomBits);
     b.ifThen(direction.scales->isValid(block.i, block.j), [&] {
       Value lineBytes =
           b.div(direction.isRowwise ? b.getCols() : b.getRows(), 2);
@@ -847,11 +889,14 @@ struct NVFP4Kernels
   FailureOr<func::FuncOp> emitQuantize(Attribute attr, QuantizeIntoOp op,
                                        KernelContext &context) const {
     auto quantizer = cast<NVFP4Attr>(attr);
-    if (quantizer.getStochasticRounding())
-      return op.emitOpError() << "'stochastic_rounding' is not supported yet";
-    if (quantizer.getWithRht() && quantizer.getWith_2dQuantization())
-      return op.emitOpError() << "'with_rht' together with "
-                                 "'with_2d_quantization' is not supported yet";
+    // Nothing says whether blocks of the transform are 16x16 as well.
+    if (quantizer.getWithRht() && quantizer.getWith_2dQuantization() &&
+        quantizer.hasColumnwise())
+      return op.emitOpError()
+             << "expected usage rowwise for 'with_rht' together with "
+                "'with_2d_quantization', as the blocks of the transform are "
+                "not defined, but got "
+             << stringifyUsage(quantizer.getUsage());
     if (!quantizer.getRowScaled() && op.getAmax().empty())
       return op.emitOpError()
              << "expected the amax of the input as an operand, but got none";

@@ -207,10 +207,58 @@ te::quant::buildNVFP4Candidates(ImplicitLocOpBuilder &b, Value blockAmax,
   return {mapTo4, mapTo6};
 }
 
+/// Rounds f32 to one of the two neighbours among the values of E2M1, by eight
+/// random bits each. NaN and what is above 6 are left to the cast.
+static Value buildStochasticE2M1Value(ImplicitLocOpBuilder &b, Value values,
+                                      Value randomBits) {
+  Type type = values.getType(), i32 = b.getI32Type();
+  Type bitsType = withElementType(type, i32);
+  auto constant = [&](float value) {
+    return buildF32Bits(b, type, te::numerics::bitsOf(value));
+  };
+  auto mask = [&](uint32_t bits) {
+    return buildConstant(b, bitsType,
+                         b.getI32IntegerAttr(static_cast<int32_t>(bits)));
+  };
+  // Also where the value is NaN.
+  auto isAtLeast = [&](Value value, float bound) -> Value {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::UGE, value,
+                                 constant(bound));
+  };
+  auto select = [&](Value condition, Value value, Value otherwise) -> Value {
+    return arith::SelectOp::create(b, condition, value, otherwise);
+  };
+
+  // Adds a random part of the distance between the neighbours. The product is
+  // exact; that the sum rounds is part of the definition.
+  Value magnitude = math::AbsFOp::create(b, values);
+  Value distance = select(isAtLeast(magnitude, 4), constant(2),
+                          select(isAtLeast(magnitude, 2), constant(1),
+                                 constant(0.5f)));
+  Value part = arith::MulFOp::create(
+      b, arith::UIToFPOp::create(b, type, randomBits), constant(1.0f / 256));
+  Value lifted = arith::AddFOp::create(
+      b, magnitude, arith::MulFOp::create(b, part, distance).getResult());
+
+  // Cuts off the bits below those of E2M1: from 1 on it has one for the
+  // fraction, below the value is 0.5 or 0.
+  constexpr uint32_t signBit = 0x80000000, exponent = 0x7F800000,
+                     exponentAndHalf = 0x7FC00000;
+  Value kept = select(isAtLeast(lifted, 1), mask(exponentAndHalf),
+                      select(isAtLeast(lifted, 0.5f), mask(exponent), mask(0)));
+  Value cut =
+      arith::AndIOp::create(b, buildBitcast(b, lifted, i32), kept);
+  Value sign = arith::AndIOp::create(b, buildBitcast(b, values, i32),
+                                     mask(signBit));
+  return buildBitcast(b, arith::OrIOp::create(b, cut, sign), b.getF32Type());
+}
+
 static Value buildNVFP4Codes(ImplicitLocOpBuilder &b, Value values,
-                             Value factor) {
+                             Value factor, Value randomBits = {}) {
   Value scaled = arith::MulFOp::create(
       b, values, buildSplat(b, values.getType(), factor));
+  if (randomBits)
+    scaled = buildStochasticE2M1Value(b, scaled, randomBits);
   return buildCast(b, scaled, Float4E2M1FNType::get(b.getContext()));
 }
 
@@ -251,10 +299,11 @@ NVFP4Scale te::quant::buildNVFP4Choice(ImplicitLocOpBuilder &b,
 }
 
 Value te::quant::buildNVFP4Bytes(ImplicitLocOpBuilder &b, Value values,
-                                 Value factor) {
+                                 Value factor, Value randomBits) {
   int64_t size = cast<VectorType>(values.getType()).getNumElements();
   return vector::BitCastOp::create(b, VectorType::get(size / 2, b.getI8Type()),
-                                   buildNVFP4Codes(b, values, factor));
+                                   buildNVFP4Codes(b, values, factor,
+                                                   randomBits));
 }
 
 Value te::quant::buildNVFP4DecodeFactor(ImplicitLocOpBuilder &b, Value code,

@@ -22,14 +22,14 @@ PhiloxWords philox4x32(uint64_t seed, uint64_t subsequence, uint64_t offset,
   uint32_t key0 = static_cast<uint32_t>(seed);
   uint32_t key1 = static_cast<uint32_t>(seed >> 32);
   for (unsigned round = 0; round < rounds; ++round) {
-    uint64_t product0 = uint64_t{0xD2511F53} * x;
-    uint64_t product1 = uint64_t{0xCD9E8D57} * z;
+    uint64_t product0 = uint64_t{kPhiloxMultipliers[0]} * x;
+    uint64_t product1 = uint64_t{kPhiloxMultipliers[1]} * z;
     x = static_cast<uint32_t>(product1 >> 32) ^ y ^ key0;
     y = static_cast<uint32_t>(product1);
     z = static_cast<uint32_t>(product0 >> 32) ^ w ^ key1;
     w = static_cast<uint32_t>(product0);
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
+    key0 += kPhiloxIncrements[0];
+    key1 += kPhiloxIncrements[1];
   }
   return {x, y, z, w};
 }

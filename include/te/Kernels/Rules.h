@@ -85,9 +85,10 @@ NVFP4Scale buildNVFP4Choice(mlir::ImplicitLocOpBuilder &b, NVFP4Scale mapTo4,
                             mlir::Value error4, NVFP4Scale mapTo6,
                             mlir::Value error6);
 
-/// Bytes of a vector of values times the factor, two values a byte.
+/// Bytes of a vector of values times the factor, two values a byte. With
+/// `randomBits`, a byte for each value, rounded stochastically (numerics: 5.9).
 mlir::Value buildNVFP4Bytes(mlir::ImplicitLocOpBuilder &b, mlir::Value values,
-                            mlir::Value factor);
+                            mlir::Value factor, mlir::Value randomBits = {});
 
 /// The f32 that the values of a block are multiplied with on the way back, from
 /// the i8 code of its scale (numerics: 6).

@@ -13,6 +13,11 @@
 
 namespace te::numerics {
 
+inline constexpr unsigned kPhiloxRounds = 10;
+inline constexpr uint32_t kPhiloxMultipliers[2] = {0xD2511F53, 0xCD9E8D57};
+/// What the halves of the key grow by from round to round.
+inline constexpr uint32_t kPhiloxIncrements[2] = {0x9E3779B9, 0xBB67AE85};
+
 /// Four random words, in the order in which they are used.
 using PhiloxWords = std::array<uint32_t, 4>;
 
@@ -20,7 +25,7 @@ using PhiloxWords = std::array<uint32_t, 4>;
 /// (offset low, offset high, subsequence low, subsequence high). The next draw
 /// of the same stream has the next offset.
 PhiloxWords philox4x32(uint64_t seed, uint64_t subsequence, uint64_t offset,
-                       unsigned rounds = 10);
+                       unsigned rounds = kPhiloxRounds);
 
 /// The eight bits of `word` that round element `index` (0 to 3) of the four
 /// consecutive elements it serves (numerics: 5.9).
