@@ -383,7 +383,7 @@ InnerTensors quantizeNVFP4(const Matrix &input, const NVFP4Options &options) {
     } else {
       Usage rowwiseOnly = {true, false};
       words = getWords(input.dtype, input.rows, input.cols, rowwiseOnly,
-                       /*with2D=*/false, options.seed, options.offset);
+                       options.with2D, options.seed, options.offset);
       words.columnwise =
           getWords(DType::BF16, input.cols, input.rows, rowwiseOnly,
                    /*with2D=*/false, options.seed, options.offset + 1024)

@@ -22,10 +22,13 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 
 using namespace te::reference;
@@ -147,41 +150,124 @@ struct Folder {
   llvm::SmallString<128> path;
 };
 
+/// Seed and offset of stochastic rounding.
+using RandomState = std::array<uint64_t, 2>;
+
+/// How a configuration is run.
+struct Program {
+  std::string quantizer, chip;
+  llvm::ArrayRef<DType> outputs;
+  std::optional<RandomState> randomState;
+  /// Whether the input starts in the middle of a vector.
+  bool isMisaligned = false;
+  bool isDynamic = false;
+  /// The flag, and what the destination was made from before.
+  std::optional<float> noop;
+  const Matrix *before = nullptr;
+};
+
+/// The arguments of a program and the files with their values.
+class Arguments {
+public:
+  explicit Arguments(const Folder &folder) : folder(folder) {}
+
+  /// Adds `%name`; a type with dynamic dimensions needs a shape, `2x3`.
+  void add(const std::string &name, const std::string &type,
+           llvm::StringRef bytes, const std::string &shape = "") {
+    folder.write(name, bytes);
+    text += (text.empty() ? "%" : ", %") + name + ": " + type;
+    inputs.push_back(folder.get(name) + (shape.empty() ? "" : ":" + shape));
+  }
+
+  std::string text;
+  std::vector<std::string> inputs;
+
+private:
+  const Folder &folder;
+};
+
+template <typename T> llvm::StringRef toBytes(const T &value) {
+  return {reinterpret_cast<const char *>(&value), sizeof(T)};
+}
+
 /// What te-run writes for the program that quantizes and dequantizes `input`,
 /// by result and name; nothing and an error text when it fails.
 std::map<std::pair<unsigned, std::string>, Bytes>
-run(const Matrix &input, const Shape &shape, const std::string &quantizer,
-    llvm::ArrayRef<DType> outputs, const std::string &chip, std::string &error) {
+run(const Matrix &input, const Shape &shape, const Program &program,
+    std::string &error) {
   Folder folder;
-  std::string source =
-      "tensor<" + shape.getText() + getName(input.dtype) + ">";
-  std::string type = "!te_quant.tensor<" + shape.getText() +
-                     getName(input.dtype) + ", " + quantizer + ">";
-  std::string body = "  %q = te_quant.quantize %x : " + source + " -> " + type +
-                     "\n";
+  Arguments arguments(folder);
+  std::string dims, sizes, dtype = getName(input.dtype), body;
+  for (size_t dim : shape.dims) {
+    dims += (program.isDynamic ? "?" : std::to_string(dim)) + "x";
+    sizes += (sizes.empty() ? "" : "x") + std::to_string(dim);
+  }
+  std::string source = "tensor<" + dims + dtype + ">";
+  std::string type =
+      "!te_quant.tensor<" + dims + dtype + ", " + program.quantizer + ">";
+  std::string inputSizes = program.isDynamic ? sizes : "";
+  if (!program.isMisaligned) {
+    arguments.add("x", source, llvm::toStringRef(input.bytes), inputSizes);
+  } else {
+    size_t count = shape.rows * shape.cols;
+    auto getFlat = [&](size_t size) {
+      return "tensor<" + std::to_string(size) + "x" + dtype + ">";
+    };
+    std::string group, outputShape;
+    for (auto [index, dim] : llvm::enumerate(shape.dims)) {
+      group += (index ? ", " : "") + std::to_string(index);
+      outputShape += (index ? ", " : "") + std::to_string(dim);
+    }
+    Bytes longer = input.bytes;
+    longer.insert(longer.begin(), getStoredSize(input.dtype), 0xAB);
+    arguments.add("longer", getFlat(count + 1), llvm::toStringRef(longer));
+    body = "  %flat = tensor.extract_slice %longer[1] [" +
+           std::to_string(count) + "] [1] : " + getFlat(count + 1) + " to " +
+           getFlat(count) + "\n  %x = tensor.expand_shape %flat [[" + group +
+           "]] output_shape [" + outputShape + "] : " + getFlat(count) +
+           " into " + source + "\n";
+  }
+  std::string rng, rngType;
+  if (program.randomState) {
+    arguments.add("state", "tensor<2xi64>", toBytes(*program.randomState));
+    rng = " rng(%state)";
+    rngType = ", tensor<2xi64>";
+  }
+  std::string into, intoType;
+  if (program.noop) {
+    arguments.add("before", source, llvm::toStringRef(program.before->bytes),
+                  inputSizes);
+    arguments.add("flag", "tensor<1xf32>", toBytes(*program.noop));
+    body += "  %old = te_quant.quantize %before" + rng + " : " + source +
+            rngType + " -> " + type + "\n";
+    into = " into %old noop(%flag)";
+    intoType = ", " + type + ", tensor<1xf32>";
+  }
+  body += "  %q = te_quant.quantize %x" + into + rng + " : " + source +
+          intoType + rngType + " -> " + type + "\n";
   std::string results = "%q", types = type;
-  for (auto [index, dtype] : llvm::enumerate(outputs)) {
+  for (auto [index, dtype] : llvm::enumerate(program.outputs)) {
     std::string name = "%y" + std::to_string(index);
-    std::string wide = "tensor<" + shape.getText() + getName(dtype) + ">";
+    std::string wide = "tensor<" + dims + getName(dtype) + ">";
     body += "  " + name + " = te_quant.dequantize %q : " + type + " -> " + wide +
             "\n";
     results += ", " + name;
     types += ", " + wide;
   }
-  folder.write("module.mlir", "func.func @main(%x: " + source + ") -> (" + types +
-                                  ") {\n" + body + "  return " + results + " : " +
-                                  types + "\n}\n");
-  folder.write("x.bin", llvm::toStringRef(input.bytes));
-  std::string module = folder.get("module.mlir"), x = folder.get("x.bin"),
-              out = folder.get("out"), log = folder.get("log");
-  std::string chipFlag = "--chip=" + chip;
-  llvm::StringRef arguments[] = {TE_RUN,  module,   "--entry=main",
-                                 "--target=emulate", chipFlag, "--input",
-                                 x,       "--output-dir", out};
+  folder.write("module.mlir", "func.func @main(" + arguments.text + ") -> (" +
+                                  types + ") {\n" + body + "  return " +
+                                  results + " : " + types + "\n}\n");
+  std::string module = folder.get("module.mlir"), out = folder.get("out"),
+              log = folder.get("log"), chipFlag = "--chip=" + program.chip;
+  llvm::SmallVector<llvm::StringRef> command = {
+      TE_RUN,   module,         "--entry=main", "--target=emulate",
+      chipFlag, "--output-dir", out};
+  for (const std::string &file : arguments.inputs)
+    command.append({"--input", file});
   std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""),
                                                 llvm::StringRef(log),
                                                 llvm::StringRef(log)};
-  if (llvm::sys::ExecuteAndWait(TE_RUN, arguments, std::nullopt, redirects)) {
+  if (llvm::sys::ExecuteAndWait(TE_RUN, command, std::nullopt, redirects)) {
     Bytes text = folder.read("log");
     error.assign(text.begin(), text.end());
     return {};
@@ -208,6 +294,7 @@ struct Configuration {
   std::string quantizer;
   unsigned rowBlock = 1, colBlock = 1;
   std::vector<DType> dtypes = {DType::F32, DType::BF16, DType::F16};
+  std::optional<RandomState> randomState;
   std::function<InnerTensors(const Matrix &)> quantize;
   /// Null where the family does not decode this usage.
   std::function<Bytes(const InnerTensors &, const Matrix &, DType)> dequantize;
@@ -242,15 +329,32 @@ void check(const char *family,
     std::vector<DType> outputs;
     if (config.dequantize)
       outputs = {DType::F32, DType::BF16, DType::F16};
+    Program program = {config.quantizer, chip, outputs, config.randomState};
+    program.isMisaligned = !input.bytes.empty() && pick(random, 4) == 0;
+    program.isDynamic = !program.isMisaligned && pick(random, 3) == 0;
+    Matrix before = input;
+    if (!input.bytes.empty() && pick(random, 4) == 0) {
+      // Another input: the same values in other places.
+      std::rotate(before.bytes.begin(),
+                  before.bytes.begin() + getStoredSize(dtype),
+                  before.bytes.end());
+      program.before = &before;
+      program.noop = pick(random, 2) ? 1.0f : 0.0f;
+    }
     SCOPED_TRACE("TE_DIFFERENTIAL_SEED=" + std::to_string(seed) + " " + chip +
                  " " + shape.getText() + getName(dtype) + ", " +
-                 config.quantizer);
-    auto files = run(input, shape, config.quantizer, outputs, chip, error);
+                 config.quantizer +
+                 (program.isMisaligned ? ", misaligned" : "") +
+                 (program.isDynamic ? ", dynamic" : "") +
+                 (program.noop ? ", noop " + std::to_string(*program.noop)
+                               : ""));
+    auto files = run(input, shape, program, error);
     ASSERT_EQ(error, "");
     // What an empty tensor's buffers hold is undefined.
     if (input.bytes.empty())
       continue;
-    InnerTensors expected = config.quantize(input);
+    InnerTensors expected =
+        config.quantize(program.noop == 1.0f ? before : input);
     for (const InnerTensor &inner : expected) {
       ASSERT_TRUE(files.count({0, inner.name})) << inner.name;
       EXPECT_EQ(describeDifference(inner, files[{0, inner.name}]), "")
@@ -357,11 +461,13 @@ TEST(Differential, NVFP4) {
     NVFP4Options options;
     std::string usage, extra;
     options.usage = pickUsage(random, usage);
-    unsigned mode = pick(random, 5);
-    options.with2D = mode == 1;
+    unsigned mode = pick(random, 6);
+    options.with2D = mode == 1 || mode == 5;
     options.use4over6 = mode == 2;
-    options.withRHT = mode == 3;
+    options.withRHT = mode == 3 || mode == 5;
     options.rowScaled = mode == 4;
+    options.stochasticRounding =
+        !options.use4over6 && !options.rowScaled && pick(random, 3) > 0;
     if (options.use4over6) {
       options.e4m3Max = pick(random, 2) ? 448 : 256;
       options.errorMode = pick(random, 2) ? ErrorMode::MAE : ErrorMode::MSE;
@@ -369,22 +475,32 @@ TEST(Differential, NVFP4) {
               std::to_string(options.e4m3Max) + ", err_mode = " +
               (options.errorMode == ErrorMode::MAE ? "MAE" : "MSE");
     }
-    if (options.rowScaled) {
+    if (options.rowScaled || mode == 5) {
       options.usage = {true, false};
       usage = "rowwise";
-      extra = ", row_scaled = true";
     }
+    if (options.rowScaled)
+      extra = ", row_scaled = true";
     options.swizzledScales = !options.rowScaled && !options.use4over6 &&
                              pick(random, 3) == 0;
     if (options.withRHT)
       extra = ", with_rht = true, with_post_rht_amax = true";
     Configuration config;
+    if (options.stochasticRounding) {
+      // In the lower word, or in both.
+      options.seed = random() >> (pick(random, 2) ? 32 : 0);
+      options.offset = random() >> (pick(random, 2) ? 32 : 0);
+      config.randomState = {options.seed, options.offset};
+      extra += ", stochastic_rounding = true";
+    }
     config.quantizer = "#te_quant.nvfp4<usage = " + usage + extra +
                        flag("with_2d_quantization", options.with2D) +
                        flag("optimize_for_gemm", options.swizzledScales) + ">";
-    bool both = options.with2D || options.withRHT;
-    config.rowBlock = options.usage.columnwise || both ? 16 : 1;
-    config.colBlock = options.usage.rowwise || both ? 16 : 1;
+    // Where both are multiples of 32, random words come in another order.
+    unsigned block = options.stochasticRounding && pick(random, 2) ? 32 : 16;
+    bool both = options.with2D || options.withRHT || block == 32;
+    config.rowBlock = options.usage.columnwise || both ? block : 1;
+    config.colBlock = options.usage.rowwise || both ? block : 1;
     if (options.withRHT)
       config.dtypes = {DType::BF16};
     config.quantize = [=](const Matrix &input) {
