@@ -70,6 +70,9 @@ gpu.module @kernels {
 
   // CHECK-LABEL: func.func @from_e8m0(
   // ALL: nvvm.convert.f8x2.to.bf16x2 {{.*}}(f8E8M0FNU) -> vector<2xbf16>
+  // ALL-NOT: arith.extf
+  // ALL: arith.shli
+  // ALL-NOT: arith.extf
   // NO-FP4: te_quant.cast
   func.func @from_e8m0(%x: f8E8M0FNU) -> f32 {
     %w = te_quant.cast %x : f8E8M0FNU to f32
