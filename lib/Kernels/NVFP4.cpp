@@ -203,9 +203,11 @@ private:
   unsigned getFirstAmaxOut() const {
     return getFirstOut() + 2 * (isRowwise + isColumnwise);
   }
+  unsigned getColumnAmaxOut() const { return getFirstAmaxOut() + isRowwise; }
   SmallVector<KernelPointer> getPointers() const;
   KernelSpec getSpec() const;
   KernelSpec getLineAmaxSpec(bool isRowwise) const;
+  KernelSpec getColumnZeroSpec() const;
 
   std::vector<Direction> getDirections(KernelBuilder &b) const;
   NVFP4RandomBits getRandomBits(KernelBuilder &b, bool isRowwise) const;
@@ -213,7 +215,8 @@ private:
   void emitDirection(KernelBuilder &b, bool isVector, Tile &tile,
                      Exchange &exchange, Direction &direction, Value firstRow,
                      Value firstCol) const;
-  void emitLineAmax(KernelBuilder &b, bool isRowwise) const;
+  void emitRowAmax(KernelBuilder &b) const;
+  void emitColumnAmax(KernelBuilder &b) const;
   void storeScale(KernelBuilder &b, Direction &direction, Value scale,
                   const Block &block) const;
 
@@ -287,8 +290,10 @@ FailureOr<func::FuncOp> Quantize::makeLaunch(Location loc,
   if (isRowScaled) {
     if (isRowwise)
       stages.push_back(getLineAmaxSpec(/*isRowwise=*/true));
-    if (isColumnwise)
+    if (isColumnwise) {
+      stages.push_back(getColumnZeroSpec());
       stages.push_back(getLineAmaxSpec(/*isRowwise=*/false));
+    }
   }
   stages.push_back(getSpec());
   return context.makeLaunch(loc, getName(), stages);
@@ -541,7 +546,7 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
 //===----------------------------------------------------------------------===//
 
 /// A stage of row-scaled quantization: an amax for each row, by one warp each,
-/// or for each column, by one thread each.
+/// or for each column, by merging those of its parts into zeros.
 KernelSpec Quantize::getLineAmaxSpec(bool isRowwise) const {
   KernelSpec spec;
   spec.name = ((isRowwise ? "row_amax_" : "column_amax_") +
@@ -551,26 +556,27 @@ KernelSpec Quantize::getLineAmaxSpec(bool isRowwise) const {
   spec.pointers[0] = {KernelPointer::Input, getBytes(dtype)};
   if (hasNoop)
     spec.pointers[1] = {KernelPointer::Input, 4};
-  unsigned out = getFirstAmaxOut() + (!isRowwise && this->isRowwise);
-  spec.pointers[out] = {KernelPointer::Output, 4};
+  spec.pointers[isRowwise ? getFirstAmaxOut() : getColumnAmaxOut()] = {
+      KernelPointer::Output, 4};
   spec.threadsPerBlock = numThreads;
   spec.getTiles = [isRowwise](ImplicitLocOpBuilder &b, Value rows, Value cols) {
     Value one = arith::ConstantIntOp::create(b, 1, 64);
     return isRowwise
                ? TileGrid{buildCeilDiv(b, rows, numThreads / warpSize), one}
-               : TileGrid{one, buildCeilDiv(b, cols, numThreads)};
+               : buildTileGrid(b, rows, cols, tileSize, numThreads);
   };
   Quantize config = *this;
   spec.variants = {{1, 1, [config, isRowwise](KernelBuilder &b) {
-                      config.emitLineAmax(b, isRowwise);
+                      if (isRowwise)
+                        config.emitRowAmax(b);
+                      else
+                        config.emitColumnAmax(b);
                     }}};
   return spec;
 }
 
-void Quantize::emitLineAmax(KernelBuilder &b, bool isRowwise) const {
+void Quantize::emitRowAmax(KernelBuilder &b) const {
   Value input = b.getPointer(0);
-  Value out =
-      b.getPointer(getFirstAmaxOut() + (!isRowwise && this->isRowwise));
   Value none = b.zero(b.getF32Type());
   // The amax of every `step`th element from one on.
   auto getAmax = [&](Value first, Value end, Value step) -> Value {
@@ -583,14 +589,6 @@ void Quantize::emitLineAmax(KernelBuilder &b, bool isRowwise) const {
     return loop.getResult(0);
   };
   auto emitTile = [&](Value tileRow, Value tileCol) {
-    if (!isRowwise) {
-      Value col = b.add(b.mul(tileCol, numThreads), b.getThread());
-      b.ifThen(b.isLess(col, b.getCols()), [&] {
-        b.store(getAmax(col, b.mul(b.getRows(), b.getCols()), b.getCols()), out,
-                col);
-      });
-      return;
-    }
     Value row = b.add(b.mul(tileRow, numThreads / warpSize),
                       b.div(b.getThread(), warpSize));
     Value lane = b.rem(b.getThread(), warpSize);
@@ -599,11 +597,75 @@ void Quantize::emitLineAmax(KernelBuilder &b, bool isRowwise) const {
       Value amax = getAmax(b.add(first, lane), b.add(first, b.getCols()),
                            b.i64(warpSize));
       amax = b.shuffleMax(amax, warpSize - 1);
-      b.ifThen(b.isEqual(lane, 0), [&] { b.store(amax, out, row); });
+      b.ifThen(b.isEqual(lane, 0),
+               [&] { b.store(amax, b.getPointer(getFirstAmaxOut()), row); });
     });
   };
   b.unlessNoop(hasNoop ? b.getPointer(1) : Value(),
                [&] { b.forEachTile(emitTile); });
+}
+
+void Quantize::emitColumnAmax(KernelBuilder &b) const {
+  constexpr int64_t loadsAtOnce = 8;
+  Value input = b.getPointer(0), out = b.getPointer(getColumnAmaxOut());
+  // A thread takes the part of a column in a tile.
+  auto emitTile = [&](Value tileRow, Value tileCol) {
+    Value firstRow = b.mul(tileRow, tileSize);
+    Value firstCol = b.mul(tileCol, numThreads);
+    Value col = b.add(firstCol, b.getThread());
+    Value isCol = b.isLess(col, b.getCols());
+    Value isFull = b.both(
+        b.isLess(b.add(firstRow, tileSize - 1), b.getRows()),
+        b.isLess(b.add(firstCol, numThreads - 1), b.getCols()));
+    auto visit = [&](Value index, ValueRange carried) {
+      Value start = b.add(firstRow, b.mul(index, loadsAtOnce));
+      SmallVector<Value> offsets, isInside;
+      for (int64_t k = 0; k < loadsAtOnce; ++k) {
+        Value row = b.add(start, k);
+        offsets.push_back(b.add(b.mul(row, b.getCols()), col));
+        isInside.push_back(b.both(isCol, b.isLess(row, b.getRows())));
+      }
+      Value amax = carried.front();
+      for (Value value : b.loadAll(isFull, isInside, input, dtype, offsets))
+        amax = b.max(amax, b.abs(b.widen(value)));
+      return SmallVector<Value>{amax};
+    };
+    Value amax = b.forLoop(tileSize / loadsAtOnce, b.zero(b.getF32Type()),
+                           visit)
+                     .front();
+    b.ifThen(isCol, [&] {
+      b.atomicMax(amax, b.getAddress(out, b.getF32Type(), col));
+    });
+  };
+  b.unlessNoop(hasNoop ? b.getPointer(1) : Value(),
+               [&] { b.forEachTile(emitTile); });
+}
+
+/// A stage that sets the amax of each column to zero.
+KernelSpec Quantize::getColumnZeroSpec() const {
+  KernelSpec spec;
+  spec.name = std::string("zero_columns_f32") + (hasNoop ? "_noop" : "");
+  spec.pointers.assign(getPointers().size(), {KernelPointer::Unused});
+  if (hasNoop)
+    spec.pointers[1] = {KernelPointer::Input, 4};
+  spec.pointers[getColumnAmaxOut()] = {KernelPointer::Output, 4};
+  spec.threadsPerBlock = numThreads;
+  spec.getTiles = [](ImplicitLocOpBuilder &b, Value rows, Value cols) {
+    Value one = arith::ConstantIntOp::create(b, 1, 64);
+    return TileGrid{one, buildCeilDiv(b, cols, numThreads)};
+  };
+  auto emit = [hasNoop = hasNoop, out = getColumnAmaxOut()](KernelBuilder &b) {
+    b.unlessNoop(hasNoop ? b.getPointer(1) : Value(), [&] {
+      b.forEachTile([&](Value, Value tile) {
+        Value col = b.add(b.mul(tile, numThreads), b.getThread());
+        b.ifThen(b.isLess(col, b.getCols()), [&] {
+          b.store(b.zero(b.getF32Type()), b.getPointer(out), col);
+        });
+      });
+    });
+  };
+  spec.variants = {{1, 1, emit}};
+  return spec;
 }
 
 /// The amax of the input and that of its transform along columns.

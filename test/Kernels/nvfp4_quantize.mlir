@@ -1,5 +1,7 @@
 // The kernels of NVFP4 quantization: names, stages, and how they store.
 // RUN: te-opt %s --te-quant-to-gpu=chip=sm_90a | FileCheck %s
+// RUN: te-opt %s --te-quant-to-gpu=chip=sm_90a --cse --canonicalize \
+// RUN:   | FileCheck %s --check-prefix=COLUMNS
 
 !x = memref<?x?xbf16>
 !b = memref<?x?xi8>
@@ -16,6 +18,7 @@
 // CHECK-DAG: gpu.func @quantize_nvfp4_bf16_rowwise_4over6_mse_max256_v16(
 // CHECK-DAG: gpu.func @row_amax_bf16_v1(
 // CHECK-DAG: gpu.func @quantize_nvfp4_bf16_rowwise_row_scaled_v16(
+// CHECK-DAG: gpu.func @quantize_nvfp4_bf16_both_row_scaled_noop_v16(
 func.func @names(%x: !x, %n: !a, %d: !b, %s: !s, %a: !a, %o: !a, %v: !v) {
   te_quant.quantize_into #te_quant.nvfp4<usage = rowwise>
     ins(%x : !x) amax(%a : !a) outs(%d, %s, %o : !b, !s, !a)
@@ -29,5 +32,25 @@ func.func @names(%x: !x, %n: !a, %d: !b, %s: !s, %a: !a, %o: !a, %v: !v) {
     ins(%x : !x) amax(%a : !a) outs(%d, %s, %o : !b, !s, !a)
   te_quant.quantize_into #te_quant.nvfp4<usage = rowwise, row_scaled = true>
     ins(%x : !x) outs(%d, %s, %v : !b, !s, !v)
+  te_quant.quantize_into #te_quant.nvfp4<row_scaled = true>
+    ins(%x : !x) noop(%n : !a) outs(%d, %s, %d, %s, %v, %v : !b, !s, !b, !s, !v, !v)
   return
 }
+
+// The amax of a column comes from all blocks: its parts are merged into zeros.
+// Threads of a warp read one row, from several rows at once.
+// COLUMNS-LABEL: gpu.func @zero_columns_f32_noop_v1(
+// COLUMNS: llvm.store {{.*}} : f32, !llvm.ptr
+// COLUMNS-LABEL: gpu.func @column_amax_bf16_noop_v1(
+// COLUMNS: scf.for
+// COLUMNS: scf.for
+// COLUMNS: scf.if
+// COLUMNS-COUNT-8: llvm.load {{.*}} -> bf16
+// COLUMNS-NEXT: scf.yield
+// COLUMNS: llvm.atomicrmw umax
+// COLUMNS: gpu.return
+// COLUMNS-LABEL: func.func private @te_quant_launch_quantize_nvfp4_bf16_both_row_scaled_noop(
+// COLUMNS: gpu.launch_func {{.*}} @te_quant_kernels::@row_amax_bf16_noop_v1
+// COLUMNS: gpu.launch_func {{.*}} @te_quant_kernels::@zero_columns_f32_noop_v1
+// COLUMNS: gpu.launch_func {{.*}} @te_quant_kernels::@column_amax_bf16_noop_v1
+// COLUMNS: gpu.launch_func {{.*}} @te_quant_kernels::@quantize_nvfp4_bf16_both_row_scaled_noop_v16

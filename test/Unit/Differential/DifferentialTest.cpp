@@ -475,7 +475,7 @@ TEST(Differential, NVFP4) {
               std::to_string(options.e4m3Max) + ", err_mode = " +
               (options.errorMode == ErrorMode::MAE ? "MAE" : "MSE");
     }
-    if (options.rowScaled || mode == 5) {
+    if (mode == 5 || (options.rowScaled && !options.usage.rowwise)) {
       options.usage = {true, false};
       usage = "rowwise";
     }
@@ -498,10 +498,13 @@ TEST(Differential, NVFP4) {
                        flag("optimize_for_gemm", options.swizzledScales) + ">";
     // Where both are multiples of 32, random words come in another order.
     unsigned block = options.stochasticRounding && pick(random, 2) ? 32 : 16;
+    bool isColumnScaled = options.rowScaled && options.usage.columnwise;
+    if (isColumnScaled)
+      block = 32;
     bool both = options.with2D || options.withRHT || block == 32;
     config.rowBlock = options.usage.columnwise || both ? block : 1;
     config.colBlock = options.usage.rowwise || both ? block : 1;
-    if (options.withRHT)
+    if (options.withRHT || isColumnScaled)
       config.dtypes = {DType::BF16};
     config.quantize = [=](const Matrix &input) {
       return quantizeNVFP4(input, options);
