@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NVFP4RandomBits.h"
+#include "NVFP4.h"
 #include "Philox.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -13,7 +14,8 @@
 using namespace mlir;
 using namespace te::quant;
 
-static constexpr int64_t blockSize = 16, chunkSize = 128, warpSize = 32;
+static constexpr int64_t blockSize = nvfp4::blockSize;
+static constexpr int64_t chunkSize = 128, warpSize = 32;
 /// Threads of a chunk.
 static constexpr int64_t tunedThreads = 128, fallbackThreads = 256;
 /// What both extents are multiples of where a tuned kernel runs.
@@ -42,17 +44,14 @@ NVFP4RandomBits::Draw NVFP4RandomBits::getTuned1D(Value row, Value col) const {
   row = b.rem(row, stageSize);
   col = b.rem(col, stageSize);
   if (order.isRowwise) {
-    Value thread =
-        b.add(b.mul(b.rem(row, 32), 4), b.div(col, blockSize));
-    Value number =
-        b.add(b.mul(stage, order.isBoth ? 4 : 2), b.div(row, 32));
+    Value thread = b.add(b.mul(b.rem(row, 32), 4), b.div(col, blockSize));
+    Value number = b.add(b.mul(stage, order.isBoth ? 4 : 2), b.div(row, 32));
     return {thread, number, isInUpperHalfWarp(thread)};
   }
   // Threads of a warp take the columns in pairs, warps the four blocks of a
   // column: warp (block - lane / 2) mod 4, where -1 is as good as 3.
   Value lane = b.div(col, 2);
-  Value warp = b.rem(
-      b.add(b.div(row, blockSize), b.mul(b.div(lane, 2), 3)), 4);
+  Value warp = b.rem(b.add(b.div(row, blockSize), b.mul(b.div(lane, 2), 3)), 4);
   return {b.add(b.mul(warp, warpSize), lane),
           b.add(b.mul(stage, 4), b.add(b.rem(col, 2), 2)), Value()};
 }
@@ -73,8 +72,7 @@ NVFP4RandomBits::Draw NVFP4RandomBits::getTuned2D(Value row, Value col) const {
 }
 
 /// The rows first, four blocks a thread, then the columns.
-NVFP4RandomBits::Draw NVFP4RandomBits::getFallback(Value row,
-                                                   Value col) const {
+NVFP4RandomBits::Draw NVFP4RandomBits::getFallback(Value row, Value col) const {
   constexpr int64_t lines = fallbackThreads / (chunkSize / blockSize);
   auto getThread = [&](Value line, Value position) {
     return b.add(b.mul(b.rem(line, lines), chunkSize / blockSize),
@@ -84,8 +82,7 @@ NVFP4RandomBits::Draw NVFP4RandomBits::getFallback(Value row,
     return {getThread(row, col), b.div(row, lines), Value()};
   // A thread takes columns in pairs.
   Value pair = b.div(col, 2);
-  Value number =
-      b.add(b.mul(b.div(pair, lines), 2), b.rem(col, 2));
+  Value number = b.add(b.mul(b.div(pair, lines), 2), b.rem(col, 2));
   if (order.isBoth)
     number = b.add(number, chunkSize / lines);
   return {getThread(pair, row), number, Value()};

@@ -13,8 +13,8 @@
 
 namespace te::quant {
 
-/// The four i32 words of one draw of Philox4x32-10 (numerics: 5.9). The operands
-/// are i64: the seed is the key, the other two are the counter.
+/// The four i32 words of one draw of Philox4x32-10 (numerics: 5.9). The
+/// operands are i64: the seed is the key, the other two are the counter.
 std::array<mlir::Value, 4> buildPhilox4x32(mlir::ImplicitLocOpBuilder &b,
                                            mlir::Value seed,
                                            mlir::Value subsequence,

@@ -232,9 +232,9 @@ static Value buildStochasticE2M1Value(ImplicitLocOpBuilder &b, Value values,
   // Adds a random part of the distance between the neighbours. The product is
   // exact; that the sum rounds is part of the definition.
   Value magnitude = math::AbsFOp::create(b, values);
-  Value distance = select(isAtLeast(magnitude, 4), constant(2),
-                          select(isAtLeast(magnitude, 2), constant(1),
-                                 constant(0.5f)));
+  Value distance =
+      select(isAtLeast(magnitude, 4), constant(2),
+             select(isAtLeast(magnitude, 2), constant(1), constant(0.5f)));
   Value part = arith::MulFOp::create(
       b, arith::UIToFPOp::create(b, type, randomBits), constant(1.0f / 256));
   Value lifted = arith::AddFOp::create(
@@ -246,10 +246,9 @@ static Value buildStochasticE2M1Value(ImplicitLocOpBuilder &b, Value values,
                      exponentAndHalf = 0x7FC00000;
   Value kept = select(isAtLeast(lifted, 1), mask(exponentAndHalf),
                       select(isAtLeast(lifted, 0.5f), mask(exponent), mask(0)));
-  Value cut =
-      arith::AndIOp::create(b, buildBitcast(b, lifted, i32), kept);
-  Value sign = arith::AndIOp::create(b, buildBitcast(b, values, i32),
-                                     mask(signBit));
+  Value cut = arith::AndIOp::create(b, buildBitcast(b, lifted, i32), kept);
+  Value sign =
+      arith::AndIOp::create(b, buildBitcast(b, values, i32), mask(signBit));
   return buildBitcast(b, arith::OrIOp::create(b, cut, sign), b.getF32Type());
 }
 
@@ -301,9 +300,9 @@ NVFP4Scale te::quant::buildNVFP4Choice(ImplicitLocOpBuilder &b,
 Value te::quant::buildNVFP4Bytes(ImplicitLocOpBuilder &b, Value values,
                                  Value factor, Value randomBits) {
   int64_t size = cast<VectorType>(values.getType()).getNumElements();
-  return vector::BitCastOp::create(b, VectorType::get(size / 2, b.getI8Type()),
-                                   buildNVFP4Codes(b, values, factor,
-                                                   randomBits));
+  return vector::BitCastOp::create(
+      b, VectorType::get(size / 2, b.getI8Type()),
+      buildNVFP4Codes(b, values, factor, randomBits));
 }
 
 Value te::quant::buildNVFP4DecodeFactor(ImplicitLocOpBuilder &b, Value code,

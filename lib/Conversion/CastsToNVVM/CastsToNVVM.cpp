@@ -259,9 +259,9 @@ private:
           vector::FromElementsOp::create(b, VectorType::get(1, b.getI16Type()),
                                          pair));
       if (isa<Float8E8M0FNUType>(from))
-        return widenBF16(b, NVVM::ConvertF8x2ToBF16x2Op::create(
-                                b, VectorType::get(2, b.getBF16Type()), bytes,
-                                from));
+        return widenBF16(
+            b, NVVM::ConvertF8x2ToBF16x2Op::create(
+                   b, VectorType::get(2, b.getBF16Type()), bytes, from));
       wide = NVVM::ConvertF8x2ToF16x2Op::create(b, f16x2, bytes,
                                                 /*relu=*/false, from);
     }
@@ -272,8 +272,8 @@ private:
   /// truncated to f16, LLVM makes a product in f16, where a bf16 may be Inf.
   static Value widenBF16(ImplicitLocOpBuilder &b, Value pair) {
     auto i32x2 = VectorType::get(2, b.getI32Type());
-    Value bits = arith::BitcastOp::create(
-        b, VectorType::get(2, b.getI16Type()), pair);
+    Value bits =
+        arith::BitcastOp::create(b, VectorType::get(2, b.getI16Type()), pair);
     Value sixteen = arith::ConstantOp::create(
         b, DenseElementsAttr::get(i32x2, b.getI32IntegerAttr(16)));
     Value wide = arith::ShLIOp::create(

@@ -186,15 +186,17 @@ private:
   const Folder &folder;
 };
 
-template <typename T> llvm::StringRef toBytes(const T &value) {
+template <typename T>
+llvm::StringRef toBytes(const T &value) {
   return {reinterpret_cast<const char *>(&value), sizeof(T)};
 }
 
 /// What te-run writes for the program that quantizes and dequantizes `input`,
 /// by result and name; nothing and an error text when it fails.
-std::map<std::pair<unsigned, std::string>, Bytes>
-run(const Matrix &input, const Shape &shape, const Program &program,
-    std::string &error) {
+std::map<std::pair<unsigned, std::string>, Bytes> run(const Matrix &input,
+                                                      const Shape &shape,
+                                                      const Program &program,
+                                                      std::string &error) {
   Folder folder;
   Arguments arguments(folder);
   std::string dims, sizes, dtype = getName(input.dtype), body;
@@ -260,8 +262,8 @@ run(const Matrix &input, const Shape &shape, const Program &program,
   std::string module = folder.get("module.mlir"), out = folder.get("out"),
               log = folder.get("log"), chipFlag = "--chip=" + program.chip;
   llvm::SmallVector<llvm::StringRef> command = {
-      TE_RUN,   module,         "--entry=main", "--target=emulate",
-      chipFlag, "--output-dir", out};
+      TE_RUN,         module, "--entry=main", "--target=emulate", chipFlag,
+      "--output-dir", out};
   for (const std::string &file : arguments.inputs)
     command.append({"--input", file});
   std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""),
@@ -341,13 +343,12 @@ void check(const char *family,
       program.before = &before;
       program.noop = pick(random, 2) ? 1.0f : 0.0f;
     }
-    SCOPED_TRACE("TE_DIFFERENTIAL_SEED=" + std::to_string(seed) + " " + chip +
-                 " " + shape.getText() + getName(dtype) + ", " +
-                 config.quantizer +
-                 (program.isMisaligned ? ", misaligned" : "") +
-                 (program.isDynamic ? ", dynamic" : "") +
-                 (program.noop ? ", noop " + std::to_string(*program.noop)
-                               : ""));
+    SCOPED_TRACE(
+        "TE_DIFFERENTIAL_SEED=" + std::to_string(seed) + " " + chip + " " +
+        shape.getText() + getName(dtype) + ", " + config.quantizer +
+        (program.isMisaligned ? ", misaligned" : "") +
+        (program.isDynamic ? ", dynamic" : "") +
+        (program.noop ? ", noop " + std::to_string(*program.noop) : ""));
     auto files = run(input, shape, program, error);
     ASSERT_EQ(error, "");
     // What an empty tensor's buffers hold is undefined.
