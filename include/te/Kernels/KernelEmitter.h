@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "te/Target/TargetInfo.h"
 #include "llvm/ADT/StringMap.h"
@@ -63,6 +64,8 @@ struct KernelVariant {
   std::function<void(KernelBuilder &)> emit;
   /// What the number of rows must be a multiple of.
   int64_t rowsMultiple = 1;
+  /// The same of the third extent, where there is one.
+  int64_t depthMultiple = 1;
 };
 
 /// All kernels of one configuration.
@@ -82,6 +85,9 @@ struct KernelSpec {
   llvm::SmallVector<KernelVariant> variants;
   /// Whether an empty tensor is work too; there must be a tile for it.
   bool runsOnEmpty = false;
+  /// Whether kernels take a third extent, the contracted one of a product. It
+  /// has no part in the tiles, and may be zero.
+  bool hasDepth = false;
 };
 
 /// The kernels and launch functions of a module, made on demand.
@@ -121,6 +127,12 @@ private:
   llvm::StringMap<mlir::func::FuncOp> launches;
   llvm::StringMap<mlir::gpu::GPUFuncOp> kernels;
 };
+
+/// The launch function of a `gemm_into`: pointers, rows and columns of the
+/// result, the contracted extent, the stream. Operands say by themselves how
+/// they are read (`GemmOperand`).
+llvm::FailureOr<mlir::func::FuncOp> emitGemm(GemmIntoOp op,
+                                             KernelContext &context);
 
 /// How a type is spelled in the name of a kernel: `bf16`, `e4m3`.
 llvm::StringRef getKernelTypeName(mlir::Type type);

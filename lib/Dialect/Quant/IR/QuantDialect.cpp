@@ -8,6 +8,7 @@
 #include "LayoutCache.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -38,6 +39,7 @@ void TEQuantDialect::initialize() {
   registerQuantizers();
   registerTypes();
   registerOps();
+  registerGemmOps();
   addInterfaces<QuantAsmInterface>();
 }
 

@@ -91,3 +91,20 @@ UsageChange MXFP8Attr::getUsageChange(std::optional<Usage> usage) const {
   return {UsageChange::Illegal, hasRowwise() ? columnwiseNotDerivable
                                              : rowwiseNotDerivable};
 }
+
+std::optional<GemmOperand> MXFP8Attr::getGemmOperand(Usage direction) const {
+  bool isRowwise = direction == Usage::Rowwise;
+  GemmOperand operand;
+  operand.scalingMode = "E8M0 scales of 1x32 blocks";
+  operand.codes = isRowwise ? "rowwise_data" : "columnwise_data";
+  operand.codeType = getFp8Dtype();
+  operand.isLineMajor = isRowwise;
+  operand.scales = isRowwise ? "rowwise_scale_inv" : "columnwise_scale_inv";
+  operand.scaleType = Float8E8M0FNUType::get(getContext());
+  operand.block = 32;
+  operand.scaleOrder = getOptimizeForGemm() ? GemmOperand::ScaleOrder::Tiles
+                       : isRowwise ? GemmOperand::ScaleOrder::LinesFirst
+                                   : GemmOperand::ScaleOrder::BlocksFirst;
+  operand.scalePadding = isRowwise ? 4 : 128;
+  return operand;
+}

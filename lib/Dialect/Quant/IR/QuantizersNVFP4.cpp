@@ -181,3 +181,29 @@ UsageChange NVFP4Attr::getUsageChange(std::optional<Usage> usage) const {
             "columnwise data is transformed and cannot be derived from rowwise"};
   return {UsageChange::Derive};
 }
+
+std::optional<GemmOperand> NVFP4Attr::getGemmOperand(Usage direction) const {
+  bool isRowwise = direction == Usage::Rowwise;
+  MLIRContext *context = getContext();
+  GemmOperand operand;
+  operand.scalingMode = "E4M3 scales of 1x16 blocks";
+  operand.codes = isRowwise ? "rowwise_data" : "columnwise_data";
+  operand.codeType = Float4E2M1FNType::get(context);
+  operand.scales = isRowwise ? "rowwise_scale_inv" : "columnwise_scale_inv";
+  operand.scaleType = Float8E4M3FNType::get(context);
+  operand.block = 16;
+  operand.scaleOrder = getOptimizeForGemm()
+                           ? GemmOperand::ScaleOrder::Tiles
+                           : GemmOperand::ScaleOrder::LinesFirst;
+  operand.scalePadding = 4;
+  operand.factor = isRowwise ? "amax_rowwise" : "amax_columnwise";
+  operand.hasLineFactors = getRowScaled();
+  operand.divisor = 6 * getE4m3Max();
+  //
+  if (!isRowwise && getWithRht())
+    operand.transform = getWithRandomSignMask()
+                            ? "the Hadamard transform with random signs"
+                            : "the Hadamard transform without random signs";
+  operand.allowsF16Result = false;
+  return operand;
+}

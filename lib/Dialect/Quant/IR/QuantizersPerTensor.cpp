@@ -49,6 +49,23 @@ static UsageChange getPerTensorUsageChange(Usage from, std::optional<Usage> to,
                              : UsageChange::DeriveAndDrop};
 }
 
+static GemmOperand getPerTensorGemmOperand(Type fp8Dtype, Usage direction,
+                                           bool nonTNGemm) {
+  bool isRowwise = direction == Usage::Rowwise;
+  GemmOperand operand;
+  operand.scalingMode = "one scale a tensor";
+  operand.codes = isRowwise || nonTNGemm ? "data" : "transpose";
+  operand.codeType = fp8Dtype;
+  operand.isLineMajor = isRowwise || !nonTNGemm;
+  operand.factor = "scale_inv";
+  // The leading dimension of what is read.
+  if (operand.isLineMajor)
+    operand.depthMultiple = 16;
+  else
+    operand.freeMultipleAsA = operand.freeMultipleAsB = 16;
+  return operand;
+}
+
 //===----------------------------------------------------------------------===//
 // Current scaling
 //===----------------------------------------------------------------------===//
@@ -110,6 +127,11 @@ Float8CurrentScalingAttr::getUsageChange(std::optional<Usage> usage) const {
   return getPerTensorUsageChange(getUsage(), usage, getNonTnGemm());
 }
 
+std::optional<GemmOperand>
+Float8CurrentScalingAttr::getGemmOperand(Usage direction) const {
+  return getPerTensorGemmOperand(getFp8Dtype(), direction, getNonTnGemm());
+}
+
 //===----------------------------------------------------------------------===//
 // Delayed scaling
 //===----------------------------------------------------------------------===//
@@ -165,4 +187,9 @@ bool Float8DelayedScalingAttr::isRowOnlyAllGather() const { return true; }
 UsageChange
 Float8DelayedScalingAttr::getUsageChange(std::optional<Usage> usage) const {
   return getPerTensorUsageChange(getUsage(), usage, getNonTnGemm());
+}
+
+std::optional<GemmOperand>
+Float8DelayedScalingAttr::getGemmOperand(Usage direction) const {
+  return getPerTensorGemmOperand(getFp8Dtype(), direction, getNonTnGemm());
 }

@@ -53,6 +53,7 @@ def TEQuant_Dialect : Dialect {
     void registerQuantizers();
     void registerTypes();
     void registerOps();
+    void registerGemmOps();
 
     std::shared_ptr<LayoutCache> layoutCache;
   }];

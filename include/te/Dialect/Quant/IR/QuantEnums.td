@@ -57,6 +57,28 @@ def TEQuant_AmaxAlgoAttr : EnumAttr<TEQuant_Dialect, TEQuant_AmaxAlgo,
   }];
 }
 
+def TEQuant_GemmLayout : TEQuant_Enum<"GemmLayout",
+    "which operands of a gemm are transposed, A first", [
+  I32EnumAttrCase<"TN", 0>,
+  I32EnumAttrCase<"NN", 1>,
+  I32EnumAttrCase<"NT", 2>,
+]>;
+
+def TEQuant_GemmLayoutAttr : EnumAttr<TEQuant_Dialect, TEQuant_GemmLayout,
+                                      "gemm_layout"> {
+  let assemblyFormat = "$value";
+  let summary = "which operands of a gemm are transposed, A first";
+  let description = [{
+    `TN`, `NN` or `NT`, in the column-major reading of BLAS.
+
+    Example:
+
+    ```mlir
+    #te_quant<gemm_layout TN>
+    ```
+  }];
+}
+
 /// An enum parameter with a default, printed as a bare word.
 class TEQuant_EnumParameter<EnumAttrInfo info, string value>
     : EnumParameter<info> {

@@ -103,6 +103,14 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
         reason. `usage` empty means dropping all of them.
       }], "::te::quant::UsageChange", "getUsageChange",
       (ins "std::optional<::te::quant::Usage>":$usage)>,
+
+    InterfaceMethod<[{
+        How a gemm reads one representation, `Rowwise` or `Columnwise`, or
+        nothing where no gemm can. Whether it is present is another question:
+        the layout's. All that verification, kernels and library calls need to
+        know of a family; a composed or identity quantizer is not asked.
+      }], "std::optional<::te::quant::GemmOperand>", "getGemmOperand",
+      (ins "::te::quant::Usage":$direction), [{}], [{ return std::nullopt; }]>,
   ];
   let extraClassDeclaration = [{
     /// Whether `usage` includes all of `part`.

@@ -59,9 +59,14 @@ defvar declareVerifyQuantize = [{
         ::mlir::Type nominalDtype) const;
 }];
 
+defvar declareGemmOperand = [{
+    std::optional<GemmOperand> getGemmOperand(Usage direction) const;
+}];
+
 def TEQuant_Float8CurrentScalingAttr
     : TEQuant_QuantizerAttr<"Float8CurrentScaling",
-        "float8_current_scaling", declareSignature> {
+        "float8_current_scaling",
+        !strconcat(declareSignature, declareGemmOperand)> {
   let summary = "per-tensor FP8 with the scale of the tensor's own amax";
   let description = [{
     `scale = fp8_max / amax`, `data = fp8(x * scale)`, `x = data * scale_inv`.
@@ -100,7 +105,8 @@ def TEQuant_Float8CurrentScalingAttr
 
 def TEQuant_Float8DelayedScalingAttr
     : TEQuant_QuantizerAttr<"Float8DelayedScaling",
-        "float8_delayed_scaling", declareSignature> {
+        "float8_delayed_scaling",
+        !strconcat(declareSignature, declareGemmOperand)> {
   let summary = "per-tensor FP8 with a scale from the history of amaxes";
   let description = [{
     Inner tensors as `float8_current_scaling`. The scale is an operand of
@@ -127,7 +133,7 @@ def TEQuant_Float8DelayedScalingAttr
 
 def TEQuant_Float8BlockScalingAttr
     : TEQuant_QuantizerAttr<"Float8BlockScaling",
-        "float8_block_scaling"> {
+        "float8_block_scaling", declareGemmOperand> {
   let summary = "FP8 with an f32 scale for each block of 1x128 or 128x128";
   let description = [{
     `R`, `C`: rows and columns of the flattened tensor; divisions round up and
@@ -164,7 +170,7 @@ def TEQuant_Float8BlockScalingAttr
 }
 
 def TEQuant_MXFP8Attr : TEQuant_QuantizerAttr<"MXFP8", "mxfp8",
-    declareGemmOrderedInners> {
+    !strconcat(declareGemmOrderedInners, declareGemmOperand)> {
   let summary = "FP8 with an E8M0 scale for each block of 32";
   let description = [{
     A block is 32 columns of a row (rowwise) or 32 rows of a column
@@ -204,7 +210,7 @@ def TEQuant_MXFP8Attr : TEQuant_QuantizerAttr<"MXFP8", "mxfp8",
 def TEQuant_NVFP4Attr
     : TEQuant_QuantizerAttr<"NVFP4", "nvfp4",
         !strconcat(declareVerifyQuantize, declareSignature,
-                   declareGemmOrderedInners)> {
+                   declareGemmOrderedInners, declareGemmOperand)> {
   let summary = "E2M1 with an E4M3 scale for each block of 16 and an f32 amax";
   let description = [{
     `value = data * scale_inv * amax / (6 * e4m3_max)`. Data is `i8`, two values
