@@ -27,6 +27,8 @@
 #include "te/Kernels/KernelBuilder.h"
 #include "te/Kernels/Rules.h"
 #include "te/Numerics/Formats.h"
+#include "te/Runtime/te_runtime.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace te;
@@ -727,6 +729,98 @@ static void emitMma(KernelBuilder &b, const Config &config,
 }
 
 //===----------------------------------------------------------------------===//
+// Library
+//===----------------------------------------------------------------------===//
+
+/// The number of a format in the runtime's interface.
+static int64_t getRuntimeFormat(Type type) {
+  return llvm::TypeSwitch<Type, int64_t>(type)
+      .Case<BFloat16Type>([](auto) { return TE_FORMAT_BF16; })
+      .Case<Float16Type>([](auto) { return TE_FORMAT_F16; })
+      .Case<Float8E4M3FNType>([](auto) { return TE_FORMAT_E4M3; })
+      .Case<Float8E5M2Type>([](auto) { return TE_FORMAT_E5M2; })
+      .Case<Float4E2M1FNType>([](auto) { return TE_FORMAT_E2M1; })
+      .Case<Float8E8M0FNUType>([](auto) { return TE_FORMAT_E8M0; })
+      .Default([](Type) { return TE_FORMAT_F32; });
+}
+
+static int64_t getRuntimeOrder(GemmOperand::ScaleOrder order) {
+  switch (order) {
+  case GemmOperand::ScaleOrder::LinesFirst:
+    return TE_SCALES_LINES_FIRST;
+  case GemmOperand::ScaleOrder::BlocksFirst:
+    return TE_SCALES_BLOCKS_FIRST;
+  case GemmOperand::ScaleOrder::Tiles:
+    break;
+  }
+  return TE_SCALES_TILES;
+}
+
+static LLVM::LLVMFuncOp getRuntimeGemm(ModuleOp module) {
+  constexpr StringLiteral name = "teRuntimeGemm";
+  if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return existing;
+  MLIRContext *context = module.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  return LLVM::LLVMFuncOp::create(
+      builder, module.getLoc(), name,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                  {pointer, pointer}));
+}
+
+/// Calls the runtime with a TeGemm, which is an array of words.
+static void emitLibraryCall(ImplicitLocOpBuilder &b, const Config &config,
+                            LLVM::LLVMFuncOp callee, ValueRange pointers,
+                            ValueRange extents, Value stream) {
+  Type i64 = b.getI64Type();
+  Type pointerType = LLVM::LLVMPointerType::get(b.getContext());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 64);
+  };
+  Value null = LLVM::ZeroOp::create(b, pointerType);
+  SmallVector<Value> words;
+  for (const OperandConfig *operand : {&config.a, &config.b}) {
+    const GemmOperand &format = operand->format;
+    bool hasScales = format.block != 0, hasFactor = !format.factor.empty();
+    words.push_back(pointers[operand->codes]);
+    words.push_back(hasScales ? pointers[operand->scales] : null);
+    words.push_back(
+        constant(hasScales ? getRuntimeFormat(format.scaleType) : 0));
+    words.push_back(constant(format.block));
+    words.push_back(constant(format.linesPerScale));
+    words.push_back(constant(getRuntimeOrder(format.scaleOrder)));
+    words.push_back(constant(format.scalePadding));
+    words.push_back(hasFactor ? pointers[operand->factor] : null);
+    words.push_back(constant(format.hasLineFactors));
+    words.push_back(constant(format.divisor));
+    words.push_back(constant(getRuntimeFormat(format.codeType)));
+    words.push_back(constant(format.isLineMajor));
+  }
+  llvm::append_range(words, extents);
+  auto append = [&](Type type, unsigned pointer) {
+    words.push_back(type ? pointers[pointer] : null);
+    words.push_back(constant(type ? getRuntimeFormat(type) : 0));
+  };
+  append(config.biasDtype, config.bias);
+  append(config.dtype, config.result);
+  words.push_back(constant(config.accumulates));
+  append(config.preActivationDtype, config.preActivation);
+
+  Value memory =
+      LLVM::AllocaOp::create(b, pointerType, i64, constant(words.size()));
+  for (auto [index, word] : llvm::enumerate(words)) {
+    Value address = LLVM::GEPOp::create(
+        b, pointerType, i64, memory,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+    LLVM::StoreOp::create(b, word, address);
+  }
+  Value handle =
+      UnrealizedConversionCastOp::create(b, pointerType, stream).getResult(0);
+  LLVM::CallOp::create(b, callee, ValueRange{memory, handle});
+}
+
+//===----------------------------------------------------------------------===//
 // Launch
 //===----------------------------------------------------------------------===//
 
@@ -745,8 +839,19 @@ FailureOr<func::FuncOp> te::quant::emitGemm(GemmIntoOp op,
                             << "got " << a.block;
   KernelSpec spec;
   spec.name = getName(config);
+  if (context.usesLibraryGemm())
+    spec.name += "_library";
   if (func::FuncOp launch = context.lookupLaunch(spec.name))
     return launch;
+  if (context.usesLibraryGemm()) {
+    LLVM::LLVMFuncOp callee = getRuntimeGemm(context.getModule());
+    return context.makeLaunch(
+        op.getLoc(), spec.name, config.pointers.size(), /*numExtents=*/3,
+        [&](ImplicitLocOpBuilder &b, ValueRange pointers, ValueRange extents,
+            Value stream) {
+          emitLibraryCall(b, config, callee, pointers, extents, stream);
+        });
+  }
   spec.pointers = config.pointers;
   spec.hasDepth = true;
   spec.getTiles = [](ImplicitLocOpBuilder &b, Value rows, Value cols) {

@@ -49,8 +49,9 @@ LogicalResult te::quant::emitNoKernelError(Operation *op, Attribute quantizer) {
                            << llvm::join(emitter.getSupportedOps(), ", ");
 }
 
-KernelContext::KernelContext(ModuleOp module, const TargetInfo &target)
-    : module(module), target(target) {
+KernelContext::KernelContext(ModuleOp module, const TargetInfo &target,
+                             bool usesLibraryGemm)
+    : module(module), target(target), libraryGemm(usesLibraryGemm) {
   for (auto function : module.getOps<func::FuncOp>()) {
     StringRef name = function.getName();
     if (function.isPrivate() && !function.isDeclaration() &&
@@ -213,6 +214,37 @@ KernelContext::makeLaunch(Location loc, StringRef shortName,
     }
   }
 
+  const KernelSpec &first = stages.front();
+  return makeLaunch(
+      loc, shortName, first.pointers.size(), 2 + first.hasDepth,
+      [&](ImplicitLocOpBuilder &b, ValueRange pointers, ValueRange extents,
+          Value stream) {
+        // A grid must have a block, which an empty tensor gives no work.
+        Value zero = arith::ConstantIntOp::create(b, 0, 64);
+        auto isNotZero = [&](Value value) -> Value {
+          return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value,
+                                       zero);
+        };
+        Value isWork = arith::AndIOp::create(b, isNotZero(extents[0]),
+                                             isNotZero(extents[1]));
+        Block *entry = b.getInsertionBlock();
+        for (auto [spec, kernels] : llvm::zip_equal(stages, functions)) {
+          b.setInsertionPointToEnd(entry);
+          if (!spec.runsOnEmpty) {
+            auto ifWork =
+                scf::IfOp::create(b, isWork, /*withElseRegion=*/false);
+            b.setInsertionPointToStart(ifWork.thenBlock());
+          }
+          emitStage(b, target, spec, kernels, pointers, extents, stream);
+        }
+      });
+}
+
+FailureOr<func::FuncOp> KernelContext::makeLaunch(
+    Location loc, StringRef shortName, unsigned numPointers,
+    unsigned numExtents,
+    function_ref<void(ImplicitLocOpBuilder &, ValueRange, ValueRange, Value)>
+        emit) {
   std::string name = (launchPrefix + shortName).str();
   if (module.lookupSymbol(name))
     return emitError(loc) << "expected the symbol '" << name
@@ -222,11 +254,8 @@ KernelContext::makeLaunch(Location loc, StringRef shortName,
   MLIRContext *context = module.getContext();
   ImplicitLocOpBuilder b =
       ImplicitLocOpBuilder::atBlockEnd(loc, module.getBody());
-  Type i64 = b.getI64Type();
-  unsigned numPointers = stages.front().pointers.size();
   SmallVector<Type> types(numPointers, LLVM::LLVMPointerType::get(context));
-  unsigned numExtents = 2 + stages.front().hasDepth;
-  types.append(numExtents, i64);
+  types.append(numExtents, b.getI64Type());
   types.push_back(gpu::AsyncTokenType::get(context));
   auto launch = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
   launch.setPrivate();
@@ -235,24 +264,8 @@ KernelContext::makeLaunch(Location loc, StringRef shortName,
   Block *entry = launch.addEntryBlock();
   b.setInsertionPointToStart(entry);
   ValueRange arguments = entry->getArguments();
-  ValueRange extents = arguments.slice(numPointers, numExtents);
-
-  // A grid must have a block, which an empty tensor gives no work.
-  Value zero = arith::ConstantIntOp::create(b, 0, 64);
-  auto isNotZero = [&](Value value) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, zero);
-  };
-  Value isWork =
-      arith::AndIOp::create(b, isNotZero(extents[0]), isNotZero(extents[1]));
-  for (auto [spec, kernels] : llvm::zip_equal(stages, functions)) {
-    b.setInsertionPointToEnd(entry);
-    if (!spec.runsOnEmpty) {
-      auto ifWork = scf::IfOp::create(b, isWork, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(ifWork.thenBlock());
-    }
-    emitStage(b, target, spec, kernels, arguments.take_front(numPointers),
-              extents, arguments.back());
-  }
+  emit(b, arguments.take_front(numPointers),
+       arguments.slice(numPointers, numExtents), arguments.back());
   b.setInsertionPointToEnd(entry);
   func::ReturnOp::create(b);
   return launch;

@@ -94,9 +94,12 @@ struct KernelSpec {
 class KernelContext {
 public:
   /// Finds what an earlier run left in the module.
-  KernelContext(mlir::ModuleOp module, const TargetInfo &target);
+  KernelContext(mlir::ModuleOp module, const TargetInfo &target,
+                bool usesLibraryGemm = false);
 
   const TargetInfo &getTarget() const { return target; }
+  /// Whether matrix products are calls of the runtime.
+  bool usesLibraryGemm() const { return libraryGemm; }
 
   /// The launch function of the kernels `name`, or null.
   mlir::func::FuncOp lookupLaunch(llvm::StringRef name) const {
@@ -115,6 +118,17 @@ public:
   makeLaunch(mlir::Location loc, llvm::StringRef name,
              llvm::ArrayRef<KernelSpec> stages);
 
+  /// The same for what is done on the host, by `emit`.
+  llvm::FailureOr<mlir::func::FuncOp> makeLaunch(
+      mlir::Location loc, llvm::StringRef name, unsigned numPointers,
+      unsigned numExtents,
+      llvm::function_ref<void(mlir::ImplicitLocOpBuilder &,
+                              mlir::ValueRange pointers,
+                              mlir::ValueRange extents, mlir::Value stream)>
+          emit);
+
+  mlir::ModuleOp getModule() const { return module; }
+
 private:
   llvm::FailureOr<mlir::gpu::GPUFuncOp>
   getOrMakeKernel(mlir::Location loc, const KernelSpec &spec,
@@ -123,6 +137,7 @@ private:
 
   mlir::ModuleOp module;
   const TargetInfo &target;
+  bool libraryGemm;
   mlir::gpu::GPUModuleOp kernelModule;
   llvm::StringMap<mlir::func::FuncOp> launches;
   llvm::StringMap<mlir::gpu::GPUFuncOp> kernels;
