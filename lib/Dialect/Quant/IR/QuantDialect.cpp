@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "te/Dialect/Quant/IR/QuantGemmOps.h"
+#include "te/Dialect/Quant/IR/QuantLinearOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -40,6 +41,7 @@ void TEQuantDialect::initialize() {
   registerTypes();
   registerOps();
   registerGemmOps();
+  registerLinearOps();
   addInterfaces<QuantAsmInterface>();
 }
 

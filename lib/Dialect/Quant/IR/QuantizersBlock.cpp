@@ -31,6 +31,13 @@ QuantizerAttrInterface Float8BlockScalingAttr::withUsage(Usage usage) const {
 }
 
 QuantizerAttrInterface
+Float8BlockScalingAttr::withInternal(bool internal) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getBlockScalingDim(),
+             getForcePow_2Scales(), getAmaxEpsilon(), internal,
+             getOptimizeForGemm());
+}
+
+QuantizerAttrInterface
 Float8BlockScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getFp8Dtype(), getUsage(), getBlockScalingDim(),
              getForcePow_2Scales(), getAmaxEpsilon(), getInternal(),
@@ -76,6 +83,11 @@ std::optional<SmallVector<BlockConstraint>>
 Float8BlockScalingAttr::getGatherConstraints() const {
   return SmallVector<BlockConstraint>{{Usage::Rowwise, Extent::Cols, 128},
                                       {Usage::Columnwise, Extent::Rows, 128}};
+}
+
+QuantizedGather Float8BlockScalingAttr::getQuantizedGather() const {
+  return getBlockScalingDim() == 1 ? QuantizedGather::QuantizableShapes
+                                   : QuantizedGather::Never;
 }
 
 bool Float8BlockScalingAttr::isRequantizationSafe() const { return true; }

@@ -24,6 +24,11 @@ QuantizerAttrInterface MXFP8Attr::withUsage(Usage usage) const {
              getInternal(), getOptimizeForGemm());
 }
 
+QuantizerAttrInterface MXFP8Attr::withInternal(bool internal) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getWith_2dQuantization(),
+             internal, getOptimizeForGemm());
+}
+
 QuantizerAttrInterface
 MXFP8Attr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getFp8Dtype(), getUsage(), getWith_2dQuantization(),
@@ -77,6 +82,10 @@ std::optional<SmallVector<BlockConstraint>>
 MXFP8Attr::getGatherConstraints() const {
   return SmallVector<BlockConstraint>{{Usage::Rowwise, Extent::Cols, 32},
                                       {Usage::Columnwise, Extent::Rows, 32}};
+}
+
+QuantizedGather MXFP8Attr::getQuantizedGather() const {
+  return QuantizedGather::QuantizedOrQuantizable;
 }
 
 bool MXFP8Attr::isRequantizationSafe() const { return true; }

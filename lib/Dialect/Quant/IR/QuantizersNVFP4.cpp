@@ -58,6 +58,14 @@ QuantizerAttrInterface NVFP4Attr::withUsage(Usage usage) const {
              getOptimizeForGemm());
 }
 
+QuantizerAttrInterface NVFP4Attr::withInternal(bool internal) const {
+  return get(getContext(), getUsage(), getWithRht(), getWithPostRhtAmax(),
+             getWith_2dQuantization(), getStochasticRounding(),
+             getWithAmaxReduction(), getRowScaled(), getUse_4over6(),
+             getE4m3Max(), getErrMode(), getWithRandomSignMask(), internal,
+             getOptimizeForGemm());
+}
+
 QuantizerAttrInterface
 NVFP4Attr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getUsage(), getWithRht(), getWithPostRhtAmax(),
@@ -153,6 +161,10 @@ NVFP4Attr::getGatherConstraints() const {
     return std::nullopt;
   return SmallVector<BlockConstraint>{{Usage::Rowwise, Extent::Cols, 16},
                                       {Usage::Columnwise, Extent::Rows, 16}};
+}
+
+QuantizedGather NVFP4Attr::getQuantizedGather() const {
+  return QuantizedGather::QuantizedOrQuantizable;
 }
 
 bool NVFP4Attr::isRequantizationSafe() const {

@@ -88,6 +88,13 @@ QuantizerAttrInterface Float8CurrentScalingAttr::withUsage(Usage usage) const {
 }
 
 QuantizerAttrInterface
+Float8CurrentScalingAttr::withInternal(bool internal) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getForcePow_2Scales(),
+             getAmaxEpsilon(), getWithAmaxReduction(), getNonTnGemm(), internal,
+             getOptimizeForGemm());
+}
+
+QuantizerAttrInterface
 Float8CurrentScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getFp8Dtype(), getUsage(), getForcePow_2Scales(),
              getAmaxEpsilon(), getWithAmaxReduction(), getNonTnGemm(),
@@ -116,6 +123,10 @@ QuantizeSignature Float8CurrentScalingAttr::getQuantizeSignature() const {
 std::optional<SmallVector<BlockConstraint>>
 Float8CurrentScalingAttr::getGatherConstraints() const {
   return SmallVector<BlockConstraint>();
+}
+
+QuantizedGather Float8CurrentScalingAttr::getQuantizedGather() const {
+  return QuantizedGather::QuantizedOrQuantizable;
 }
 
 bool Float8CurrentScalingAttr::isRequantizationSafe() const { return true; }
@@ -150,6 +161,12 @@ QuantizerAttrInterface Float8DelayedScalingAttr::withUsage(Usage usage) const {
 }
 
 QuantizerAttrInterface
+Float8DelayedScalingAttr::withInternal(bool internal) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getNonTnGemm(), internal,
+             getOptimizeForGemm());
+}
+
+QuantizerAttrInterface
 Float8DelayedScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getFp8Dtype(), getUsage(), getNonTnGemm(),
              getInternal(), optimizeForGemm);
@@ -178,6 +195,10 @@ QuantizeSignature Float8DelayedScalingAttr::getQuantizeSignature() const {
 std::optional<SmallVector<BlockConstraint>>
 Float8DelayedScalingAttr::getGatherConstraints() const {
   return SmallVector<BlockConstraint>();
+}
+
+QuantizedGather Float8DelayedScalingAttr::getQuantizedGather() const {
+  return QuantizedGather::QuantizedOrQuantizable;
 }
 
 bool Float8DelayedScalingAttr::isRequantizationSafe() const { return false; }

@@ -52,6 +52,16 @@ struct UsageChange {
   llvm::StringRef reason = {};
 };
 
+/// When an all-gather moves a tensor in quantized form (semantics: B-5).
+enum class QuantizedGather {
+  /// Never: it is gathered in high precision and quantized after.
+  Never,
+  /// When the gather constraints hold for the local shape.
+  QuantizableShapes,
+  /// Also when the local tensor is quantized already.
+  QuantizedOrQuantizable,
+};
+
 /// A part of a composed tensor.
 struct QuantizerComponent {
   /// The quantizer, pinned to its direction.

@@ -54,6 +54,7 @@ def TEQuant_Dialect : Dialect {
     void registerTypes();
     void registerOps();
     void registerGemmOps();
+    void registerLinearOps();
 
     std::shared_ptr<LayoutCache> layoutCache;
   }];
