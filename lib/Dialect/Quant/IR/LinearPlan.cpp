@@ -140,19 +140,26 @@ LogicalResult ForwardPlanner::verifyShapes() {
     return emitError() << "expected no bias with row parallelism: each rank "
                           "would add it, but got "
                        << bias.type;
-  if (!config.isQuantized())
-    return success();
   // 5.7, B-13
   FailureOr<std::pair<int64_t, int64_t>> extents = getFlattenedExtents(x.shape);
   if (failed(extents))
     return emitError() << "the number of rows of the input overflows 64 bits";
-  if (failed(builder.addMultiple(LinearRole::Input, "rows of the input",
-                                 LinearAssertion::Rows, extents->first, 8)) ||
-      failed(builder.addMultiple(LinearRole::Input, "last dim of the input",
-                                 LinearAssertion::Last, extents->second, 16)))
+  if (config.isQuantized() &&
+      (failed(builder.addMultiple(LinearRole::Input, "rows of the input",
+                                  LinearAssertion::Rows, extents->first, 8)) ||
+       failed(builder.addMultiple(LinearRole::Input, "last dim of the input",
+                                  LinearAssertion::Last, extents->second,
+                                  16)) ||
+       failed(builder.addMultiple(LinearRole::Weight, "first dim of the weight",
+                                  LinearAssertion::First, w.shape[0], 8))))
     return failure();
-  return builder.addMultiple(LinearRole::Weight, "first dim of the weight",
-                             LinearAssertion::First, w.shape[0], 8);
+  // H-21
+  if (config.gathersGradOutput())
+    return builder.addMultiple(LinearRole::Input,
+                               "first dim of the input, to be scattered,",
+                               LinearAssertion::First, x.shape[0],
+                               config.tpSize);
+  return success();
 }
 
 LogicalResult ForwardPlanner::planPlainInput() {
@@ -179,10 +186,7 @@ LogicalResult ForwardPlanner::planPlainInput() {
   // B-4
   bool reducesAmax = gathers && scalesByTensorAmax(config.inputQuantizer);
   return builder.addQuantize(
-      {LinearRole::Input, local,
-       gathers ? LinearQuantize::BeforeGather : LinearQuantize::Local,
-       reducesAmax},
-      x.dtype);
+      {LinearRole::Input, local, LinearQuantize::Local, reducesAmax}, x.dtype);
 }
 
 LogicalResult ForwardPlanner::planInput() {
@@ -319,16 +323,9 @@ LogicalResult ForwardPlanner::planOutput() {
   if (config.parallelMode == ParallelMode::Row && config.tpSize > 1) {
     output.reduction = config.sequenceParallel ? LinearReduction::ReduceScatter
                                                : LinearReduction::AllReduce;
-    if (config.sequenceParallel) {
-      if (ShapedType::isDynamic(shape[0]))
-        plan.assertions.push_back(
-            {LinearRole::Input, LinearAssertion::First, config.tpSize});
-      FailureOr<SmallVector<int64_t>> scattered =
-          divideFirstDim(shape, config.tpSize, "output", emitError);
-      if (failed(scattered))
-        return failure();
-      shape = *scattered;
-    }
+    // A multiple, as was checked.
+    if (config.sequenceParallel && !ShapedType::isDynamic(shape[0]))
+      shape[0] /= config.tpSize;
   }
   output.reduced = makePlain(shape, dtype, x.type);
   output.output = output.reduced;

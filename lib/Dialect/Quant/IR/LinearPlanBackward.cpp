@@ -106,19 +106,21 @@ BackwardPlanner::readOperands(const LinearBackwardOperands &operands) {
 LogicalResult BackwardPlanner::rebuildInputShape() {
   inputShape.assign(dy.shape.begin(), dy.shape.end());
   inputShape.back() = weight.shape[1];
-  FailureOr<SmallVector<int64_t>> shape(inputShape);
   if (config.gathersInput()) {
-    if (ShapedType::isDynamic(inputShape[0]))
-      plan.assertions.push_back({LinearRole::GradOutput,
-                                 LinearAssertion::First, config.tpSize});
-    shape = divideFirstDim(inputShape, config.tpSize, "gradient of the output",
-                           emitError);
+    // H-21
+    if (failed(builder.addMultiple(
+            LinearRole::GradOutput, "first dim of the gradient, to be scattered,",
+            LinearAssertion::First, inputShape[0], config.tpSize)))
+      return failure();
+    if (!ShapedType::isDynamic(inputShape[0]))
+      inputShape[0] /= config.tpSize;
   } else if (config.gathersGradOutput()) {
-    shape = multiplyFirstDim(inputShape, config.tpSize, emitError);
+    FailureOr<SmallVector<int64_t>> shape =
+        multiplyFirstDim(inputShape, config.tpSize, emitError);
+    if (failed(shape))
+      return failure();
+    inputShape = *shape;
   }
-  if (failed(shape))
-    return failure();
-  inputShape = *shape;
   if (failed(getFlattenedExtents(inputShape)))
     return emitError() << "the number of rows of the input overflows 64 bits";
   return success();
@@ -329,9 +331,7 @@ LogicalResult BackwardPlanner::planQuantizedInput() {
     if (!local)
       return failure();
     LinearQuantize quantize{LinearRole::Input, local};
-    quantize.where = atGemm    ? LinearQuantize::AtGemm
-                     : gathers ? LinearQuantize::BeforeGather
-                               : LinearQuantize::Local;
+    quantize.where = atGemm ? LinearQuantize::AtGemm : LinearQuantize::Local;
     quantize.reducesAmax = gathers && scalesByTensorAmax(quantizer);
     quantize.dropsRowwise = quantizer.isRowScaled(); // H-32
     if (failed(builder.addQuantize(quantize, input.dtype)))

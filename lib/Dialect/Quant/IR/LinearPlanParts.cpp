@@ -194,23 +194,6 @@ te::quant::multiplyFirstDim(ArrayRef<int64_t> shape, int64_t factor,
   return result;
 }
 
-FailureOr<SmallVector<int64_t>>
-te::quant::divideFirstDim(ArrayRef<int64_t> shape, int64_t divisor,
-                          StringRef what, EmitError emitError) {
-  SmallVector<int64_t> result(shape);
-  if (ShapedType::isDynamic(result[0]))
-    return result;
-  // H-21
-  if (result[0] % divisor != 0) {
-    emitError() << "expected dim 0 of the " << what
-                << " to be a multiple of tp_size " << divisor << ", but got "
-                << result[0];
-    return failure();
-  }
-  result[0] /= divisor;
-  return result;
-}
-
 LogicalResult te::quant::verifyConfig(const LinearConfig &config,
                                       EmitError emitError) {
   if (config.tpSize < 1)
@@ -290,11 +273,14 @@ LogicalResult LinearPlanBuilder::addQuantize(LinearQuantize quantize,
   for (BlockConstraint constraint :
        type.getQuantizer().getQuantizeConstraints()) {
     bool isRows = constraint.extent == Extent::Rows;
-    if (ShapedType::isDynamic(isRows ? rows : cols))
-      assertions.push_back({quantize.role,
-                            isRows ? LinearAssertion::Rows
-                                   : LinearAssertion::Last,
-                            constraint.block, /*isCheckedByQuantize=*/true});
+    LinearAssertion assertion{quantize.role,
+                              isRows ? LinearAssertion::Rows
+                                     : LinearAssertion::Last,
+                              constraint.block, /*isCheckedByQuantize=*/true};
+    // Two directions may ask for the same.
+    if (ShapedType::isDynamic(isRows ? rows : cols) &&
+        !llvm::is_contained(assertions, assertion))
+      assertions.push_back(assertion);
   }
   quantizes.push_back(quantize);
   return success();
@@ -342,7 +328,9 @@ LinearPlanBuilder::planGather(LinearRole role, const OperandView &local,
     quantizer = mover;
     if (!isQuantized) {
       auto [rows, cols] = *getFlattenedExtents(local.shape);
-      for (BlockConstraint constraint : *mover.getGatherConstraints()) {
+      // There are some, or the answer would not depend on dims.
+      SmallVector<BlockConstraint> constraints = *mover.getGatherConstraints();
+      for (BlockConstraint constraint : constraints) {
         bool isRows = constraint.extent == Extent::Rows;
         if (failed(addMultiple(role, stringifyLinearRole(role),
                                isRows ? LinearAssertion::Rows

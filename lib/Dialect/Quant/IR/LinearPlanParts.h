@@ -67,14 +67,10 @@ llvm::LogicalResult verifyGemmPair(llvm::StringRef gemm,
                                    QuantizerAttrInterface b, Usage bDirection,
                                    EmitError emitError);
 
-/// `shape` with its first dim multiplied or divided; fails on overflow or a
-/// remainder (H-21).
+/// `shape` with its first dim multiplied; fails on overflow.
 llvm::FailureOr<llvm::SmallVector<int64_t>>
 multiplyFirstDim(llvm::ArrayRef<int64_t> shape, int64_t factor,
                  EmitError emitError);
-llvm::FailureOr<llvm::SmallVector<int64_t>>
-divideFirstDim(llvm::ArrayRef<int64_t> shape, int64_t divisor,
-               llvm::StringRef what, EmitError emitError);
 
 /// What the attributes alone must meet.
 llvm::LogicalResult verifyConfig(const LinearConfig &config,

@@ -148,6 +148,12 @@ struct LinearAssertion {
   int64_t multiple;
   /// Whether the quantize that needs it checks it itself.
   bool isCheckedByQuantize = false;
+
+  bool operator==(const LinearAssertion &other) const {
+    return role == other.role && dim == other.dim &&
+           multiple == other.multiple &&
+           isCheckedByQuantize == other.isCheckedByQuantize;
+  }
 };
 
 /// A slot of what forward saves for backward (5.6).
