@@ -454,7 +454,9 @@ def linear_run(table, te_opt):
             if forward[row["id"]].get("error"):
                 early[row["id"]] = f"forward: error '{forward[row['id']]['error']}'"
             elif row["saved"]:
-                early[row["id"]] = plan_mismatch(row["saved"], forward[row["id"]]["saved"], row["inputs"]["x"]["shape"], [], "saved")
+                plan = forward[row["id"]]
+                given = {**plan["saved"], "new_weight_workspace": plan["new_workspace"]}
+                early[row["id"]] = plan_mismatch(row["saved"], given, row["inputs"]["x"]["shape"], [], "saved")
         chunks = [(row["id"], linear_ops.backward_text(row, table, forward[row["id"]])) for row in table["rows"] if not forward[row["id"]].get("error")]
         outcomes = linear_ops.outcomes(chunks, tool, read_arrays)
     passed, failures = linear_check(table, [{"id": name, "outcome": outcome} for name, outcome in outcomes.items()])
@@ -462,9 +464,9 @@ def linear_run(table, te_opt):
     for row in table["rows"]:
         why = early.get(row["id"])
         if not why and "error" in row["ours"]:              # refused, and for the reason that the row gives
-            message = outcomes[row["id"]].get("error", "")
-            if not re.search(linear_ops.RULES[row["ours"]["rule"]], message):
-                why = f"refused with '{message}', expected the reason of {row['ours']['rule']}"
+            message, rule = outcomes[row["id"]].get("error", ""), linear_ops.FIRST.get(row["id"], row["ours"]["rule"])
+            if not re.search(linear_ops.RULES[rule], message):
+                why = f"refused with '{message}', expected the reason of {rule}"
         if why and row["id"] not in failed:
             failures.append((row, why))
             passed -= 1

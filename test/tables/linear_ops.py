@@ -32,6 +32,10 @@ RULES = {
 }
 
 
+# Rows that two rules refuse: the one that the verifier comes upon first.
+FIRST = {"F0197": "U-1", "F0923": "5.7 scaling modes"}
+
+
 # --- types -----------------------------------------------------------------------------------------------------------
 
 def spell(value):
@@ -137,7 +141,8 @@ def forward_quantized(row):
         if ours["gather"] and ours["gather"]["how"] == "high_precision_then_quantize":
             quantized.append(("input", ours["gather"]["usage"]))
         return quantized
-    hit = inputs["workspace"] and inputs["microbatch"] == "later" and not inputs["skip_fp8_weight_update"]
+    slot = (row.get("saved") or {}).get("weightmat") or {}
+    hit = slot.get("alias") == "weight_workspace" and inputs["microbatch"] == "later" and not inputs["skip_fp8_weight_update"]
     quantized = [] if inputs["x"]["quantizer"] else [("input", "both")]
     if not inputs["w"]["quantizer"] and not hit:
         quantized.append(("weight", "both"))

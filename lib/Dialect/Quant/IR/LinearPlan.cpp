@@ -203,9 +203,9 @@ LogicalResult ForwardPlanner::planInput() {
       input.isOperand = false;
     }
   } else {
-    if (!config.inputQuantizer)
-      return emitError() << "expected 'input_quantizer' beside the other "
-                            "quantizers";
+    if (!config.inputQuantizer && (!x.quantizer || config.gathersInput()))
+      return emitError() << "expected 'input_quantizer' for an input that is "
+                            "plain or gathered";
     if (!x.quantizer) {
       if (failed(planPlainInput()))
         return failure();
@@ -229,9 +229,8 @@ LogicalResult ForwardPlanner::planInput() {
                          config.inputQuantizer, usage, config.tpSize);
   if (failed(gather))
     return failure();
-  // H-33
-  if (gather->how == LinearGather::Quantized &&
-      !hasUsage(local.quantizer, Usage::Rowwise))
+  // H-33, also where it would be decoded first: nothing is decoded unasked.
+  if (local.quantizer && !hasUsage(local.quantizer, Usage::Rowwise))
     return emitError() << "expected an input with the rowwise representation "
                           "to gather, but got "
                        << input.local;
@@ -448,9 +447,7 @@ ForwardPlanner::run(const LinearOperands &operands) {
     QuantizerAttrInterface quantizer =
         input && input.isQuantized() ? input.getQuantizer()
                                      : config.inputQuantizer;
-    if (failed(verifyGemmPair("forward", quantizer, Usage::Rowwise,
-                              weight.getQuantizer(), Usage::Rowwise,
-                              emitError)))
+    if (failed(verifyForwardPair(quantizer, weight.getQuantizer(), emitError)))
       return failure();
   }
   if (failed(planOutput()) || failed(planSaved()))

@@ -214,9 +214,9 @@ QuantizerAttrInterface BackwardPlanner::need(Type operand, Usage direction,
 
 LogicalResult BackwardPlanner::planQuantizedGradOutput() {
   QuantizerAttrInterface quantizer = config.gradOutputQuantizer;
-  if (!quantizer)
-    return emitError() << "expected 'grad_output_quantizer' beside the other "
-                          "quantizers";
+  if (!quantizer && (!dy.quantizer || config.gathersGradOutput()))
+    return emitError() << "expected 'grad_output_quantizer' for a gradient "
+                          "that is plain or gathered";
   // The rowwise representation is never off, the columnwise one where nothing
   // reads it and no kernel needs it.
   Usage usage = makeUsage(/*rowwise=*/true, bias || needsWgrad());
@@ -312,13 +312,13 @@ LogicalResult BackwardPlanner::planGradOutput() {
 
 LogicalResult BackwardPlanner::planQuantizedInput() {
   QuantizerAttrInterface quantizer = config.inputQuantizer;
-  if (!quantizer)
-    return emitError() << "expected 'input_quantizer' beside the other "
-                          "quantizers";
   bool gathers = config.gathersInputBackward();
-  bool rowOnly = quantizer.isRowOnlyAllGather();
+  if (!quantizer && (!input.quantizer || gathers))
+    return emitError() << "expected 'input_quantizer' for a saved input that "
+                          "is plain or gathered";
   if (!input.quantizer && !(gathers && quantizer.isQuantizedAtGemm())) {
     bool atGemm = quantizer.isQuantizedAtGemm();
+    bool rowOnly = quantizer.isRowOnlyAllGather();
     // No kernel makes columnwise data alone for these.
     bool needsRowwise = rowOnly || quantizer.isRowScaled();
     Usage usage = makeUsage(needsRowwise && !atGemm, !(rowOnly && gathers));
@@ -352,9 +352,8 @@ LogicalResult BackwardPlanner::planQuantizedInput() {
                          config.tpSize);
   if (failed(gather))
     return failure();
-  // H-26, H-33
-  if (gather->how == LinearGather::Quantized &&
-      !hasUsage(local.quantizer, usage))
+  // H-26, H-33. A composed tensor is decoded from what it has.
+  if (local.quantizer && !isComposed && !hasUsage(local.quantizer, usage))
     return emitError() << "expected a saved input with the "
                        << stringifyUsage(usage)
                        << " representation to gather, but got " << local.type;
@@ -431,13 +430,12 @@ LogicalResult BackwardPlanner::planDgrad() {
   // 5.6: an override removes the gradients' quantizers.
   if (!plan.isQuantized)
     return success();
+  // What the two must have in common the GEMM itself verifies.
   QuantizerAttrInterface w =
       need(plan.dgradWeight, Usage::Columnwise, "a weight", "dgrad");
   QuantizerAttrInterface g =
       need(plan.gradOutput, Usage::Rowwise, "a gradient", "dgrad");
-  if (!w || !g ||
-      failed(verifyGemmPair("dgrad", w, Usage::Columnwise, g, Usage::Rowwise,
-                            emitError)))
+  if (!w || !g)
     return failure();
   QuantizerAttrInterface quantizer = config.gradInputQuantizer;
   if (!quantizer)
@@ -470,16 +468,10 @@ LogicalResult BackwardPlanner::planDgrad() {
 }
 
 LogicalResult BackwardPlanner::planWgrad() {
-  if (plan.isQuantized) {
-    QuantizerAttrInterface x =
-        need(plan.wgradInput, Usage::Columnwise, "an input", "wgrad");
-    QuantizerAttrInterface g =
-        need(plan.gradOutput, Usage::Columnwise, "a gradient", "wgrad");
-    if (!x || !g ||
-        failed(verifyGemmPair("wgrad", x, Usage::Columnwise, g,
-                              Usage::Columnwise, emitError)))
-      return failure();
-  }
+  if (plan.isQuantized &&
+      (!need(plan.wgradInput, Usage::Columnwise, "an input", "wgrad") ||
+       !need(plan.gradOutput, Usage::Columnwise, "a gradient", "wgrad")))
+    return failure();
   // H-24: an operand and a result, the same buffer.
   if (config.fuseWgradAccumulation) {
     plan.tiesMainGrad = true;

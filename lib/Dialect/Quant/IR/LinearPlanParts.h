@@ -61,11 +61,10 @@ bool scalesByTensorAmax(QuantizerAttrInterface quantizer);
 /// 5.7: whether a GEMM may have its result quantized.
 bool isNative(QuantizerAttrInterface quantizer);
 
-/// 5.7: what the two operands of a GEMM must have in common.
-llvm::LogicalResult verifyGemmPair(llvm::StringRef gemm,
-                                   QuantizerAttrInterface a, Usage aDirection,
-                                   QuantizerAttrInterface b, Usage bDirection,
-                                   EmitError emitError);
+/// 5.7: what input and weight must have in common.
+llvm::LogicalResult verifyForwardPair(QuantizerAttrInterface input,
+                                      QuantizerAttrInterface weight,
+                                      EmitError emitError);
 
 /// `shape` with its first dim multiplied; fails on overflow.
 llvm::FailureOr<llvm::SmallVector<int64_t>>

@@ -21,11 +21,10 @@ using namespace te::quant;
 
 namespace json = llvm::json;
 
-template <typename T>
-static std::string toString(T value) {
+static std::string toString(Type type) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  value.print(os);
+  type.print(os);
   return text;
 }
 
@@ -211,7 +210,8 @@ static json::Object describe(LinearOp op, const LinearForwardPlan &plan) {
       {"gather", plan.input.gather ? json::Value(describe(*plan.input.gather))
                                    : json::Value(nullptr)},
       {"saved", std::move(saved)},
-      {"owns_input", plan.ownsInput()},
+      {"owns_input", plan.saved.empty() ? json::Value(nullptr)
+                                        : json::Value(plan.ownsInput())},
       {"assertions", describe(plan.assertions, getRoleShape)},
       {"scales", describe(plan.scaleRoles)},
       {"random_state", plan.takesRandomState}};

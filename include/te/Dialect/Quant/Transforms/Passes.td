@@ -121,8 +121,10 @@ def QuantDumpPlanPass : Pass<"te-quant-dump-plan", "::mlir::ModuleOp"> {
     gives, among more,
 
     ```json
-    [{"id": "f", "outcome": {"new_workspace": null, "quantizes": [], "saved": null,
-      "output": {"shape": [64, 32], "dtype": "bf16", "kind": "plain", "requires_grad": false}}}]
+    [
+      {"id": "f", "outcome": {"new_workspace": null, "quantizes": [], "saved": null,
+        "output": {"shape": [64, 32], "dtype": "bf16", "kind": "plain", "requires_grad": false}}}
+    ]
     ```
 
     | of | keys of `outcome` |
