@@ -40,7 +40,7 @@ static json::Array describeShape(ArrayRef<int64_t> shape, StringRef firstDim) {
     if (!ShapedType::isDynamic(dim))
       dims.push_back(dim);
     else if (index == 0)
-      dims.push_back(firstDim);
+      dims.push_back(firstDim.str());
     else
       dims.push_back("d" + std::to_string(index));
   }
