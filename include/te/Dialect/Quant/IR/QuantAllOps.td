@@ -9,6 +9,7 @@
 #define TE_DIALECT_QUANT_IR_QUANTALLOPS_TD
 
 include "te/Dialect/Quant/IR/QuantGemmOps.td"
+include "te/Dialect/Quant/IR/QuantLinearOps.td"
 include "te/Dialect/Quant/IR/QuantOps.td"
 
 #endif // TE_DIALECT_QUANT_IR_QUANTALLOPS_TD
