@@ -57,6 +57,8 @@ KernelBuilder::KernelBuilder(gpu::GPUFuncOp kernel, const KernelSpec &spec)
                            : kernel.getArgument(next++));
   rows = kernel.getArgument(next);
   cols = kernel.getArgument(next + 1);
+  if (spec.hasDepth)
+    depth = kernel.getArgument(next + 2);
   thread = arith::IndexCastOp::create(
       *this, getI64Type(), gpu::ThreadIdOp::create(*this, gpu::Dimension::x));
 }
@@ -215,7 +217,13 @@ Value KernelBuilder::ifElse(Value condition, Type type,
 SmallVector<Value> KernelBuilder::forLoop(
     int64_t count, ValueRange init,
     function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto loop = scf::ForOp::create(*this, i64(0), i64(count), i64(1), init);
+  return forRange(i64(0), i64(count), 1, init, body);
+}
+
+SmallVector<Value> KernelBuilder::forRange(
+    Value lower, Value upper, int64_t step, ValueRange init,
+    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(*this, lower, upper, i64(step), init);
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBody());
   SmallVector<Value> next =
@@ -423,6 +431,19 @@ KernelSpec te::quant::getZeroSpec(unsigned numPointers,
 // A tile of scales in GEMM order (numerics: 4.4).
 static constexpr int64_t tileI = 128, tileJ = 4, tileBytes = 512;
 
+static Value buildOffsetInTiles(KernelBuilder &b, Value i, Value j,
+                                Value tiles) {
+  Value tile = b.add(b.mul(b.div(i, tileI), tiles), b.div(j, tileJ));
+  Value inTile =
+      b.add(b.mul(b.rem(i, 32), 16), b.mul(b.div(b.rem(i, tileI), 32), tileJ));
+  return b.add(b.add(b.mul(tile, tileBytes), inTile), b.rem(j, tileJ));
+}
+
+Value te::quant::buildScaleTileOffset(KernelBuilder &b, Value i, Value j,
+                                      Value extentJ) {
+  return buildOffsetInTiles(b, i, j, buildCeilDiv(b, extentJ, tileJ));
+}
+
 ScaleTensor::ScaleTensor(KernelBuilder &b, Value pointer,
                          ScaleGeometry geometry, bool isGemmOrder)
     : b(b), pointer(pointer), geometry(geometry), isGemmOrder(isGemmOrder) {
@@ -443,10 +464,7 @@ Value ScaleTensor::getOffset(Value i, Value j) {
   if (!isGemmOrder)
     return geometry.blocksFirst ? b.add(b.mul(j, pitch), i)
                                 : b.add(b.mul(i, pitch), j);
-  Value tile = b.add(b.mul(b.div(i, tileI), tiles), b.div(j, tileJ));
-  Value inTile =
-      b.add(b.mul(b.rem(i, 32), 16), b.mul(b.div(b.rem(i, tileI), 32), tileJ));
-  return b.add(b.add(b.mul(tile, tileBytes), inTile), b.rem(j, tileJ));
+  return buildOffsetInTiles(b, i, j, tiles);
 }
 
 Value ScaleTensor::load(Value i, Value j) {

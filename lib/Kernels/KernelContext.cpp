@@ -31,6 +31,8 @@ StringRef te::quant::getKernelTypeName(Type type) {
       .Case<Float16Type>([](auto) { return "f16"; })
       .Case<Float8E4M3FNType>([](auto) { return "e4m3"; })
       .Case<Float8E5M2Type>([](auto) { return "e5m2"; })
+      .Case<Float8E8M0FNUType>([](auto) { return "e8m0"; })
+      .Case<Float4E2M1FNType>([](auto) { return "e2m1"; })
       .Default([](Type) { return "unknown"; });
 }
 
@@ -47,8 +49,9 @@ LogicalResult te::quant::emitNoKernelError(Operation *op, Attribute quantizer) {
                            << llvm::join(emitter.getSupportedOps(), ", ");
 }
 
-KernelContext::KernelContext(ModuleOp module, const TargetInfo &target)
-    : module(module), target(target) {
+KernelContext::KernelContext(ModuleOp module, const TargetInfo &target,
+                             bool usesLibraryGemm)
+    : module(module), target(target), libraryGemm(usesLibraryGemm) {
   for (auto function : module.getOps<func::FuncOp>()) {
     StringRef name = function.getName();
     if (function.isPrivate() && !function.isDeclaration() &&
@@ -92,7 +95,7 @@ KernelContext::getOrMakeKernel(Location loc, const KernelSpec &spec,
   for (const KernelPointer &pointer : spec.pointers)
     if (pointer.role != KernelPointer::Unused)
       types.push_back(pointerType);
-  types.append(2, i64);
+  types.append(2 + spec.hasDepth, i64);
   auto kernel = gpu::GPUFuncOp::create(builder, loc, name,
                                        builder.getFunctionType(types, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
@@ -125,7 +128,9 @@ KernelContext::getOrMakeKernel(Location loc, const KernelSpec &spec,
 static void emitStage(ImplicitLocOpBuilder &b, const TargetInfo &target,
                       const KernelSpec &spec,
                       ArrayRef<gpu::GPUFuncOp> functions, ValueRange pointers,
-                      Value rows, Value cols, Value stream) {
+                      ValueRange extents, Value stream) {
+  Value rows = extents[0], cols = extents[1];
+  Value depth = spec.hasDepth ? extents[2] : Value();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 64);
   };
@@ -146,7 +151,7 @@ static void emitStage(ImplicitLocOpBuilder &b, const TargetInfo &target,
   for (auto [pointer, value] : llvm::zip_equal(spec.pointers, pointers))
     if (pointer.role != KernelPointer::Unused)
       kernelArguments.push_back(value);
-  kernelArguments.append({rows, cols});
+  llvm::append_range(kernelArguments, extents);
 
   for (auto [variant, kernel] : llvm::zip_equal(spec.variants, functions)) {
     // The addresses and the extents decide, all at once.
@@ -165,7 +170,8 @@ static void emitStage(ImplicitLocOpBuilder &b, const TargetInfo &target,
       isFit = isZero(
           arith::AndIOp::create(b, bits, constant(variant.vectorBytes - 1)));
     for (auto [extent, multiple] : {std::pair(cols, variant.colsMultiple),
-                                    std::pair(rows, variant.rowsMultiple)}) {
+                                    std::pair(rows, variant.rowsMultiple),
+                                    std::pair(depth, variant.depthMultiple)}) {
       if (multiple <= 1)
         continue;
       Value isMultiple =
@@ -208,6 +214,37 @@ KernelContext::makeLaunch(Location loc, StringRef shortName,
     }
   }
 
+  const KernelSpec &first = stages.front();
+  return makeLaunch(
+      loc, shortName, first.pointers.size(), 2 + first.hasDepth,
+      [&](ImplicitLocOpBuilder &b, ValueRange pointers, ValueRange extents,
+          Value stream) {
+        // A grid must have a block, which an empty tensor gives no work.
+        Value zero = arith::ConstantIntOp::create(b, 0, 64);
+        auto isNotZero = [&](Value value) -> Value {
+          return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value,
+                                       zero);
+        };
+        Value isWork = arith::AndIOp::create(b, isNotZero(extents[0]),
+                                             isNotZero(extents[1]));
+        Block *entry = b.getInsertionBlock();
+        for (auto [spec, kernels] : llvm::zip_equal(stages, functions)) {
+          b.setInsertionPointToEnd(entry);
+          if (!spec.runsOnEmpty) {
+            auto ifWork =
+                scf::IfOp::create(b, isWork, /*withElseRegion=*/false);
+            b.setInsertionPointToStart(ifWork.thenBlock());
+          }
+          emitStage(b, target, spec, kernels, pointers, extents, stream);
+        }
+      });
+}
+
+FailureOr<func::FuncOp> KernelContext::makeLaunch(
+    Location loc, StringRef shortName, unsigned numPointers,
+    unsigned numExtents,
+    function_ref<void(ImplicitLocOpBuilder &, ValueRange, ValueRange, Value)>
+        emit) {
   std::string name = (launchPrefix + shortName).str();
   if (module.lookupSymbol(name))
     return emitError(loc) << "expected the symbol '" << name
@@ -217,10 +254,9 @@ KernelContext::makeLaunch(Location loc, StringRef shortName,
   MLIRContext *context = module.getContext();
   ImplicitLocOpBuilder b =
       ImplicitLocOpBuilder::atBlockEnd(loc, module.getBody());
-  Type i64 = b.getI64Type();
-  unsigned numPointers = stages.front().pointers.size();
   SmallVector<Type> types(numPointers, LLVM::LLVMPointerType::get(context));
-  types.append({i64, i64, gpu::AsyncTokenType::get(context)});
+  types.append(numExtents, b.getI64Type());
+  types.push_back(gpu::AsyncTokenType::get(context));
   auto launch = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
   launch.setPrivate();
   launches[shortName] = launch;
@@ -228,24 +264,8 @@ KernelContext::makeLaunch(Location loc, StringRef shortName,
   Block *entry = launch.addEntryBlock();
   b.setInsertionPointToStart(entry);
   ValueRange arguments = entry->getArguments();
-  Value rows = arguments[numPointers], cols = arguments[numPointers + 1];
-
-  // A grid must have a block, which an empty tensor gives no work.
-  Value zero = arith::ConstantIntOp::create(b, 0, 64);
-  auto isNotZero = [&](Value value) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, zero);
-  };
-  Value isWork =
-      arith::AndIOp::create(b, isNotZero(rows), isNotZero(cols));
-  for (auto [spec, kernels] : llvm::zip_equal(stages, functions)) {
-    b.setInsertionPointToEnd(entry);
-    if (!spec.runsOnEmpty) {
-      auto ifWork = scf::IfOp::create(b, isWork, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(ifWork.thenBlock());
-    }
-    emitStage(b, target, spec, kernels, arguments.take_front(numPointers), rows,
-              cols, arguments.back());
-  }
+  emit(b, arguments.take_front(numPointers),
+       arguments.slice(numPointers, numExtents), arguments.back());
   b.setInsertionPointToEnd(entry);
   func::ReturnOp::create(b);
   return launch;

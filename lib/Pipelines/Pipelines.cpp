@@ -49,7 +49,8 @@ static void addBufferization(OpPassManager &pm) {
 }
 
 /// From buffers to launches.
-static void addLaunches(OpPassManager &pm, StringRef chip) {
+static void addLaunches(OpPassManager &pm,
+                        const te::quant::GPUPipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(te::quant::createQuantPrepareGPULoopsPass());
   // No canonicalization in between: it dissolves loops of one iteration.
   pm.addNestedPass<func::FuncOp>(createParallelLoopTilingPass(
@@ -62,7 +63,8 @@ static void addLaunches(OpPassManager &pm, StringRef chip) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(createCanonicalizerPass());
   te::quant::QuantToGPUPassOptions toGPU;
-  toGPU.chip = chip.str();
+  toGPU.chip = options.chip;
+  toGPU.gemm = options.gemm;
   pm.addPass(te::quant::createQuantToGPUPass(toGPU));
 }
 
@@ -115,7 +117,7 @@ static void addCodeGeneration(OpPassManager &pm,
 void te::quant::buildGPUPipeline(OpPassManager &pm,
                                  const GPUPipelineOptions &options) {
   addBufferization(pm);
-  addLaunches(pm, options.chip);
+  addLaunches(pm, options);
   addCodeGeneration(pm, options);
 }
 

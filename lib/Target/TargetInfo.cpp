@@ -14,19 +14,19 @@ using namespace te::quant;
 // Conversions to E2M1 and E8M0 exist in the architecture-specific targets only
 // ("a" names): LLVM and ptxas refuse them for plain sm_100 and sm_120.
 static constexpr TargetInfo targets[] = {
-    // chip, PTX, SMs, FP8, FP4, E8M0, FP4 stochastic, non-TN FP8 GEMM
-    {"sm_80", "+ptx70", 108, false, false, false, false, false},
-    {"sm_86", "+ptx71", 84, false, false, false, false, false},
-    {"sm_87", "+ptx74", 16, false, false, false, false, false},
-    {"sm_89", "+ptx81", 142, true, false, false, false, false},
-    {"sm_90", "+ptx80", 132, true, false, false, false, false},
-    {"sm_90a", "+ptx80", 132, true, false, false, false, false},
-    {"sm_100", "+ptx86", 148, true, false, false, false, true},
-    {"sm_100a", "+ptx87", 148, true, true, true, true, true},
-    {"sm_103", "+ptx88", 160, true, false, false, false, true},
-    {"sm_103a", "+ptx88", 160, true, true, true, true, true},
-    {"sm_120", "+ptx87", 188, true, false, false, false, false},
-    {"sm_120a", "+ptx87", 188, true, true, true, false, false},
+    // chip, PTX, SMs, FP8, FP4, E8M0, FP4 stochastic, non-TN FP8 GEMM, FP8 mma
+    {"sm_80", "+ptx70", 108, false, false, false, false, false, false},
+    {"sm_86", "+ptx71", 84, false, false, false, false, false, false},
+    {"sm_87", "+ptx74", 16, false, false, false, false, false, false},
+    {"sm_89", "+ptx84", 142, true, false, false, false, false, true},
+    {"sm_90", "+ptx84", 132, true, false, false, false, false, true},
+    {"sm_90a", "+ptx84", 132, true, false, false, false, false, true},
+    {"sm_100", "+ptx86", 148, true, false, false, false, true, true},
+    {"sm_100a", "+ptx87", 148, true, true, true, true, true, true},
+    {"sm_103", "+ptx88", 160, true, false, false, false, true, true},
+    {"sm_103a", "+ptx88", 160, true, true, true, true, true, true},
+    {"sm_120", "+ptx87", 188, true, false, false, false, false, true},
+    {"sm_120a", "+ptx87", 188, true, true, true, false, false, true},
 };
 
 const TargetInfo *TargetInfo::lookup(llvm::StringRef chip) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of expected layouts and usage transitions: generate inputs from them, compare results with them.
+"""Tables of expected layouts, usage transitions and Linear plans: generate inputs from them, compare results with them.
 
     check.py layouts gen TABLE [--out DIR]          layouts.mlir (all legal rows), errors.mlir (one refusal a split), errors.json
     check.py layouts check TABLE RESULT.json        RESULT: what te-opt --te-quant-print-layout=format=json printed for layouts.mlir
@@ -8,6 +8,9 @@
     check.py quantize run TABLE --te-opt PATH
     check.py usage gen TABLE [--out DIR]            the same three files for update_usage
     check.py usage run TABLE --te-opt PATH
+    check.py linear gen TABLE [--out DIR]           linear.mlir: the op for each row of linear_forward, one a split, in the order of the table
+    check.py linear check TABLE RESULT.json         RESULT: [{"id": "F0001", "outcome": {...}}, ...] in the form of "ours"
+    check.py linear run TABLE --te-opt PATH         both; for linear_backward the slots come from the forward op of the row
     check.py show TABLE ID...                       single rows, filled in
     check.py stats TABLE                            rows per rule
 
@@ -16,6 +19,7 @@ README.md beside this file says what the columns mean.
 """
 import argparse
 import collections
+import copy
 import functools
 import json
 import os
@@ -24,12 +28,49 @@ import subprocess
 import sys
 import tempfile
 
+import linear_ops
+
 
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 def load(path):
+    """The table with every row filled in."""
     with open(path) as file:
-        return json.load(file)
+        table = json.load(file)
+    if table["table"] in ("linear_forward", "linear_backward"):
+        for row in table["rows"]:
+            row["inputs"] = fill(row["inputs"], table)
+    return table
+
+
+def fill(short, table):
+    """A Linear row's inputs with the recipe's quantizers and the table's defaults put in."""
+    recipe = table["recipes"][short["recipe"]]
+    full = copy.deepcopy(table["input_defaults"])
+    full.update({key: value for key, value in short.items() if key not in ("quantizers", "x", "w", "bias", "workspace", "dy")})
+    full.setdefault("fp8", recipe["fp8"])
+    full.setdefault("recipe_is_custom", recipe["recipe_is_custom"])
+    full["non_tn_gemm"] = full["chip"] == "sm_100"
+    full["quantizers"] = {**copy.deepcopy(recipe["quantizers"]), **short.get("quantizers", {})} if full["fp8"] else {}
+
+    def operand(name, role, wrapper=False):
+        given = short.get(name)
+        if given is None:
+            return None
+        value = {"dtype": full["activation_dtype"], "quantizer": None, **given}
+        if "usage" in given or wrapper:
+            value["quantizer"] = given.get("quantizer") or copy.deepcopy(recipe["quantizers"][role])
+            value["kind"] = "wrapper"
+        return value
+
+    full["x"], full["w"] = operand("x", "input"), operand("w", "weight")
+    full["workspace"] = operand("workspace", "weight", True)
+    if full["workspace"]:
+        full["workspace"].setdefault("shape", list(full["w"]["shape"]))
+    full["bias"] = {"dtype": full["activation_dtype"], **short["bias"]} if short.get("bias") is not None else None
+    if "dy" in table["input_defaults"]:
+        full["dy"] = operand("dy", "grad_output") or {"dtype": full["activation_dtype"], "quantizer": None}
+    return full
 
 
 # --- dimension expressions -------------------------------------------------------------------------------------------
@@ -326,6 +367,112 @@ def usage_rows(table):
     return [pair for pair in rows if pair[0]["legal"]], [pair for pair in rows if not pair[0]["legal"]]
 
 
+# --- Linear ----------------------------------------------------------------------------------------------------------
+
+IGNORED = {"reason", "rule"}
+
+
+def plan_mismatch(expected, given, shape, asserts, path=""):
+    """The first difference of two outcomes, or None. Keys that are only in `given` are ignored."""
+    if isinstance(expected, dict):
+        if not isinstance(given, dict):
+            return f"{path}: {given}, expected {expected}"
+        if "error" in expected:
+            return None if given.get("error") else f"{path or 'outcome'}: accepted, expected an error ({expected['error']})"
+        if given.get("error") and "error" not in expected:
+            return f"{path or 'outcome'}: error '{given['error']}', expected none"
+        for key, value in expected.items():
+            if key in IGNORED:
+                continue
+            if key == "shape":
+                if not same_shape(value, given.get("shape"), shape, asserts):
+                    return f"{path}.shape: {given.get('shape')}, expected {value}"
+                continue
+            if key == "quantizes":
+                given_list, want = given.get(key) or [], value
+                order = lambda item: (item["operand"], item["usage"])
+                value, given = sorted(want, key=order), {**given, key: sorted(given_list, key=order)}
+            if key in ("assertions", "warnings", "quantizer_flags") and key not in given:
+                continue
+            why = plan_mismatch(value, given.get(key), shape, asserts, f"{path}.{key}" if path else key)
+            if why:
+                return why
+        return None
+    if isinstance(expected, list):
+        if not isinstance(given, list) or len(expected) != len(given):
+            return f"{path}: {given}, expected {expected}"
+        for index, (left, right) in enumerate(zip(expected, given)):
+            why = plan_mismatch(left, right, shape, asserts, f"{path}[{index}]")
+            if why:
+                return why
+        return None
+    return None if expected == given else f"{path}: {given}, expected {expected}"
+
+
+def linear_check(table, result):
+    outcomes = {entry["id"]: entry["outcome"] for entry in result}
+    passed, failures = 0, []
+    for row in table["rows"]:
+        if row["id"] not in outcomes:
+            failures.append((row, "no outcome with this id"))
+            continue
+        ours = row["ours"]
+        why = plan_mismatch(ours, outcomes[row["id"]], row["inputs"]["x"]["shape"], [a for a in ours.get("assertions", []) if "mod" in a])
+        if why:
+            failures.append((row, why))
+        else:
+            passed += 1
+    return passed, failures
+
+
+def read_arrays(text):
+    """The JSON arrays in the output of a tool that ran on splits."""
+    arrays, decoder, at = [], json.JSONDecoder(), text.find("[")
+    while at >= 0:
+        array, at = decoder.raw_decode(text, at)
+        arrays.append(array)
+        at = text.find("[", at)
+    return arrays
+
+
+def linear_gen(table, out):
+    os.makedirs(out, exist_ok=True)
+    chunks = [(row["id"], linear_ops.forward_text(row, table)) for row in table["rows"]]
+    with open(os.path.join(out, "linear.mlir"), "w") as file:
+        file.write(linear_ops.SEPARATOR.join(text for _, text in chunks))
+    return chunks
+
+
+def linear_run(table, te_opt):
+    tool = functools.partial(run_tool, te_opt)
+    is_backward = table["table"] == "linear_backward"
+    forward_of = linear_ops.forward_text
+    forward = linear_ops.outcomes([(row["id"], forward_of(row, table)) for row in table["rows"]], tool, read_arrays)
+    outcomes, early = forward, {}
+    if is_backward:
+        for row in table["rows"]:
+            if forward[row["id"]].get("error"):
+                early[row["id"]] = f"forward: error '{forward[row['id']]['error']}'"
+            elif row["saved"]:
+                plan = forward[row["id"]]
+                given = {**plan["saved"], "new_weight_workspace": plan["new_workspace"]}
+                early[row["id"]] = plan_mismatch(row["saved"], given, row["inputs"]["x"]["shape"], [], "saved")
+        chunks = [(row["id"], linear_ops.backward_text(row, table, forward[row["id"]])) for row in table["rows"] if not forward[row["id"]].get("error")]
+        outcomes = linear_ops.outcomes(chunks, tool, read_arrays)
+    passed, failures = linear_check(table, [{"id": name, "outcome": outcome} for name, outcome in outcomes.items()])
+    failed = {row["id"] for row, _ in failures}
+    for row in table["rows"]:
+        why = early.get(row["id"])
+        if not why and "error" in row["ours"]:              # refused, and for the reason that the row gives
+            message, rule = outcomes[row["id"]].get("error", ""), linear_ops.FIRST.get(row["id"], row["ours"]["rule"])
+            if not re.search(linear_ops.RULES[rule], message):
+                why = f"refused with '{message}', expected the reason of {rule}"
+        if why and row["id"] not in failed:
+            failures.append((row, why))
+            passed -= 1
+    return passed, failures
+
+
 # --- commands --------------------------------------------------------------------------------------------------------
 
 def report(passed, failures, skipped=0, limit=40):
@@ -340,7 +487,7 @@ def report(passed, failures, skipped=0, limit=40):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, actions in (("layouts", ("gen", "check", "run")), ("quantize", ("gen", "run")), ("usage", ("gen", "run"))):
+    for name, actions in (("layouts", ("gen", "check", "run")), ("quantize", ("gen", "run")), ("usage", ("gen", "run")), ("linear", ("gen", "check", "run"))):
         command = commands.add_parser(name)
         command.add_argument("action", choices=actions)
         command.add_argument("table")
@@ -368,9 +515,14 @@ def main():
         if not args.result:
             parser.error("check needs a result file")
         result = json.load(sys.stdin if args.result == "-" else open(args.result))
-        return report(*layouts_check(table, result))
+        return report(*(layouts_check if args.command == "layouts" else linear_check)(table, result))
     if args.action == "run" and not args.te_opt:
         parser.error("run needs --te-opt")
+    if args.command == "linear":
+        if args.action == "run":
+            return report(*linear_run(table, args.te_opt))
+        print(f"{len(linear_gen(table, args.out))} rows, one a split")
+        return 0
     if args.command == "layouts":
         if args.action == "run":
             return report(*layouts_run(table, args.te_opt))

@@ -37,7 +37,7 @@ TABLE = (
      ("include/te/Dialect/Quant/Transforms", "lib/Dialect/Quant/Transforms"),
      ("IR", "Numerics"), TENSORS),
     ("Kernels", ("include/te/Kernels", "lib/Kernels"),
-     ("IR", "Numerics", "Target"), ALL_OF_MLIR),
+     ("IR", "Numerics", "Runtime", "Target"), ALL_OF_MLIR),
     ("Conversion", ("include/te/Conversion",), ("IR", "Kernels", "Target"),
      ALL_OF_MLIR),
     ("Conversion/*", ("lib/Conversion/*",),

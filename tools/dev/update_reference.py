@@ -24,7 +24,7 @@ IR = "include/te/Dialect/Quant/IR/"
 # The file, its title if the generator gives none, the generator, the source.
 PAGES = (
     ("dialect.md", None, ["-gen-dialect-doc", "-dialect=te_quant"],
-     IR + "QuantOps.td"),
+     IR + "QuantAllOps.td"),
     ("layout.md", "The layout attribute",
      ["-gen-attrdef-doc", "-attrdefs-dialect=te_quant"], IR + "QuantAttrs.td"),
     ("quantizer-interface.md", "The quantizer interface",

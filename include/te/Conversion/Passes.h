@@ -12,6 +12,9 @@
 
 namespace te::quant {
 
+/// What a matrix product becomes.
+enum class GemmLowering { Generated, Library };
+
 #define GEN_PASS_DECL
 #include "te/Conversion/Passes.h.inc"
 

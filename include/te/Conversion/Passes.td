@@ -52,6 +52,9 @@ def QuantToGPUPass : Pass<"te-quant-to-gpu", "::mlir::ModuleOp"> {
     `copy` become asynchronous gpu ops, a constant is uploaded once, a load on
     the host is a copy back. `te_quant.check` calls the runtime.
 
+    With `gemm=library` a matrix product calls `teRuntimeGemm` of the runtime
+    instead of a kernel.
+
     Everything a call does is on one stream: the trailing `!llvm.ptr` argument of
     a public function if it has one, else one made for the call. Private
     functions take it from their callers.
@@ -61,7 +64,15 @@ def QuantToGPUPass : Pass<"te-quant-to-gpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_90a\"",
-           "GPU to compile for, e.g. sm_90a">
+           "GPU to compile for, e.g. sm_90a">,
+    Option<"gemm", "gemm", "::te::quant::GemmLowering",
+           "::te::quant::GemmLowering::Generated",
+           "what a matrix product becomes",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::GemmLowering::Generated, "generated",
+                          "a kernel (default)"),
+               clEnumValN(::te::quant::GemmLowering::Library, "library",
+                          "a call of the runtime"))}]>
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",

@@ -45,6 +45,8 @@ public:
   mlir::Value getPointer(unsigned index) const { return pointers[index]; }
   mlir::Value getRows() const { return rows; }
   mlir::Value getCols() const { return cols; }
+  /// The third extent; null where there is none.
+  mlir::Value getDepth() const { return depth; }
   /// The index of the thread in its block.
   mlir::Value getThread() const { return thread; }
 
@@ -105,6 +107,14 @@ public:
                                                             mlir::ValueRange)>
               body);
 
+  /// The same from `lower` to `upper` in steps, for extents of the tensor.
+  llvm::SmallVector<mlir::Value>
+  forRange(mlir::Value lower, mlir::Value upper, int64_t step,
+           mlir::ValueRange init,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value index,
+                                                             mlir::ValueRange)>
+               body);
+
   //===--- Memory ---------------------------------------------------------===//
 
   /// The address of element `offset` (an i64) of `pointer`.
@@ -157,7 +167,7 @@ private:
   mlir::gpu::GPUFuncOp kernel;
   const KernelSpec &spec;
   llvm::SmallVector<mlir::Value> pointers;
-  mlir::Value rows, cols, thread;
+  mlir::Value rows, cols, depth, thread;
 };
 
 /// The launch function of an `amax_into` for one amax, that of the input.
@@ -169,6 +179,11 @@ llvm::FailureOr<mlir::func::FuncOp> emitTensorAmax(AmaxIntoOp op,
 /// number of the flag's pointer, if there is one.
 KernelSpec getZeroSpec(unsigned numPointers, llvm::ArrayRef<unsigned> outs,
                        std::optional<unsigned> noop = std::nullopt);
+
+/// The offset of scale (i, j) in GEMM order, tiles of 128 by 4, where there are
+/// `extentJ` of them along j (numerics: 4.4).
+mlir::Value buildScaleTileOffset(KernelBuilder &b, mlir::Value i, mlir::Value j,
+                                 mlir::Value extentJ);
 
 /// Where one scale tensor of a format with blocks along one dimension keeps its
 /// scales. `j` is the number of the block along the contracted dimension, `i`

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "te/Target/TargetInfo.h"
 #include "llvm/ADT/StringMap.h"
@@ -63,6 +64,8 @@ struct KernelVariant {
   std::function<void(KernelBuilder &)> emit;
   /// What the number of rows must be a multiple of.
   int64_t rowsMultiple = 1;
+  /// The same of the third extent, where there is one.
+  int64_t depthMultiple = 1;
 };
 
 /// All kernels of one configuration.
@@ -82,15 +85,21 @@ struct KernelSpec {
   llvm::SmallVector<KernelVariant> variants;
   /// Whether an empty tensor is work too; there must be a tile for it.
   bool runsOnEmpty = false;
+  /// Whether kernels take a third extent, the contracted one of a product. It
+  /// has no part in the tiles, and may be zero.
+  bool hasDepth = false;
 };
 
 /// The kernels and launch functions of a module, made on demand.
 class KernelContext {
 public:
   /// Finds what an earlier run left in the module.
-  KernelContext(mlir::ModuleOp module, const TargetInfo &target);
+  KernelContext(mlir::ModuleOp module, const TargetInfo &target,
+                bool usesLibraryGemm = false);
 
   const TargetInfo &getTarget() const { return target; }
+  /// Whether matrix products are calls of the runtime.
+  bool usesLibraryGemm() const { return libraryGemm; }
 
   /// The launch function of the kernels `name`, or null.
   mlir::func::FuncOp lookupLaunch(llvm::StringRef name) const {
@@ -109,6 +118,17 @@ public:
   makeLaunch(mlir::Location loc, llvm::StringRef name,
              llvm::ArrayRef<KernelSpec> stages);
 
+  /// The same for what is done on the host, by `emit`.
+  llvm::FailureOr<mlir::func::FuncOp> makeLaunch(
+      mlir::Location loc, llvm::StringRef name, unsigned numPointers,
+      unsigned numExtents,
+      llvm::function_ref<void(mlir::ImplicitLocOpBuilder &,
+                              mlir::ValueRange pointers,
+                              mlir::ValueRange extents, mlir::Value stream)>
+          emit);
+
+  mlir::ModuleOp getModule() const { return module; }
+
 private:
   llvm::FailureOr<mlir::gpu::GPUFuncOp>
   getOrMakeKernel(mlir::Location loc, const KernelSpec &spec,
@@ -117,10 +137,17 @@ private:
 
   mlir::ModuleOp module;
   const TargetInfo &target;
+  bool libraryGemm;
   mlir::gpu::GPUModuleOp kernelModule;
   llvm::StringMap<mlir::func::FuncOp> launches;
   llvm::StringMap<mlir::gpu::GPUFuncOp> kernels;
 };
+
+/// The launch function of a `gemm_into`: pointers, rows and columns of the
+/// result, the contracted extent, the stream. Operands say by themselves how
+/// they are read (`GemmOperand`).
+llvm::FailureOr<mlir::func::FuncOp> emitGemm(GemmIntoOp op,
+                                             KernelContext &context);
 
 /// How a type is spelled in the name of a kernel: `bf16`, `e4m3`.
 llvm::StringRef getKernelTypeName(mlir::Type type);

@@ -10,6 +10,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
+#include "te/Conversion/Passes.h"
 
 namespace te::quant {
 
@@ -32,6 +33,13 @@ struct GPUPipelineOptions
                      "fat binary, by ptxas and fatbinary"),
           clEnumValN(KernelFormat::LLVM, "llvm",
                      "bitcode, for the emulator"))};
+  Option<GemmLowering> gemm{
+      *this, "gemm", llvm::cl::desc("what a matrix product becomes"),
+      llvm::cl::init(GemmLowering::Generated),
+      llvm::cl::values(
+          clEnumValN(GemmLowering::Generated, "generated", "a kernel (default)"),
+          clEnumValN(GemmLowering::Library, "library",
+                     "a call of the runtime's teRuntimeGemm"))};
   Option<std::string> kernels{
       *this, "kernels",
       llvm::cl::desc("folder where each kernel module is written as well, as "

@@ -4,8 +4,9 @@
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
 |*                                                                            *|
 |* The first part is the mgpu* ABI that MLIR's gpu-to-llvm emits; the second  *|
-|* is the error state that takes the place of abort(). Every implementation   *|
-|* of the runtime has both. The third part belongs to the emulator alone.     *|
+|* is the error state that takes the place of abort(), the third what is done *|
+|* by a library. Every implementation of the runtime has these. The fourth    *|
+|* part belongs to the emulator alone.                                        *|
 |*                                                                            *|
 |* Nothing here aborts. The first failure of a thread becomes its sticky      *|
 |* error; until it is cleared, calls of that thread that allocate, copy, load *|
@@ -121,6 +122,77 @@ TE_RUNTIME_EXPORT void teRuntimeSetError(const char *message);
 /** Sets the error if the condition is false. Compiled host code calls it for
     checks at run time. */
 TE_RUNTIME_EXPORT void teRuntimeCheck(bool condition, const char *message);
+
+/*===----------------------------------------------------------------------===*\
+|* Matrix products                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+/** Formats of elements. E2M1 is stored in pairs, the even element in the low
+    half of a byte. */
+enum TeFormat {
+  TE_FORMAT_F32,
+  TE_FORMAT_BF16,
+  TE_FORMAT_F16,
+  TE_FORMAT_E4M3,
+  TE_FORMAT_E5M2,
+  TE_FORMAT_E2M1,
+  TE_FORMAT_E8M0
+};
+
+/** The dims of a tensor of scales: [line][block], [block][line], or tiles of 128
+    lines by 4 blocks, each in the order that tensor cores read. The last dim of
+    the first two is padded. */
+enum TeScaleOrder {
+  TE_SCALES_LINES_FIRST,
+  TE_SCALES_BLOCKS_FIRST,
+  TE_SCALES_TILES
+};
+
+/** An operand of a product: lines along the contracted dimension. Element k of a
+    line is code[k] * scale[k / block] * factor / divisor. All fields are words
+    of 8 bytes, and all pointers to device memory. */
+typedef struct TeGemmOperand {
+  const void *codes;
+  /** Null without blocks; then the next five fields mean nothing. */
+  const void *scales;
+  int64_t scaleFormat;
+  int64_t block;
+  int64_t linesPerScale;
+  int64_t scaleOrder;
+  /** What the last dim is padded to a multiple of. */
+  int64_t scalePadding;
+  /** f32 values, one of each line or one in all; null is 1. */
+  const void *factor;
+  int64_t hasLineFactors;
+  int64_t divisor;
+  int64_t format;
+  /** Whether the codes of a line follow each other, or else those of one index
+      of all lines. */
+  int64_t isLineMajor;
+} TeGemmOperand;
+
+/** A product with a row for each line of `b` and a column for each line of `a`:
+    the sum of the products in f32, times factors, plus the result if it
+    accumulates, plus the bias, rounded once. With `preActivation` that value goes
+    there, and its gelu (tanh form) to the result. Where one operand has a factor
+    of each line, the value is rounded before the result is added. A product of
+    depth 0 is zero, without bias, or leaves what it would be added to. */
+typedef struct TeGemm {
+  TeGemmOperand a, b;
+  int64_t rows, cols, depth;
+  /** One element of each column; may be null. */
+  const void *bias;
+  int64_t biasFormat;
+  void *result;
+  int64_t resultFormat;
+  int64_t accumulates;
+  void *preActivation;
+  int64_t preActivationFormat;
+} TeGemm;
+
+/** Multiplies on the stream. What a program calls that was compiled with
+    gemm=library. */
+TE_RUNTIME_EXPORT void teRuntimeGemm(const TeGemm *gemm, void *stream);
 
 /*===----------------------------------------------------------------------===*\
 |* The emulator                                                               *|

@@ -33,6 +33,9 @@ struct TargetInfo {
   bool hasStochasticFP4Conversions;
   /// Per-tensor FP8 GEMMs take every transpose combination.
   bool hasNonTNFP8Gemm;
+  /// Warps multiply FP8 matrices with f32 sums (mma.sync m16n8k32); those of
+  /// bf16 and f16 (m16n8k16) every chip here multiplies.
+  bool hasFP8Mma;
 
   /// The entry of `chip`, or null.
   static const TargetInfo *lookup(llvm::StringRef chip);

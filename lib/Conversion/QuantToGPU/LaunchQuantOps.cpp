@@ -20,7 +20,7 @@ using namespace te::quant;
 
 static bool isQuantOp(Operation *op) {
   return isa<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp, AmaxIntoOp,
-             UpdateScaleIntoOp, DeriveIntoOp>(op);
+             UpdateScaleIntoOp, DeriveIntoOp, GemmIntoOp>(op);
 }
 
 static SmallVector<Operation *> getQuantOps(func::FuncOp function) {
@@ -57,7 +57,12 @@ static Value allocateLike(ImplicitLocOpBuilder &b, Value memref) {
 
 static void packOperands(Operation *op) {
   auto destination = cast<DestinationStyleOpInterface>(op);
+  // With a no-op flag the contents of outs may have to stay, and a product may
+  // be added to them.
   auto quantize = dyn_cast<QuantizeIntoOp>(op);
+  auto gemm = dyn_cast<GemmIntoOp>(op);
+  bool readsOuts = (quantize && quantize.getNoop()) ||
+                   (gemm && gemm.getAccumulate());
   ImplicitLocOpBuilder b(op->getLoc(), op);
   for (OpOperand &operand : op->getOpOperands()) {
     Value original = operand.get();
@@ -67,8 +72,7 @@ static void packOperands(Operation *op) {
     b.setInsertionPoint(op);
     Value packed = allocateLike(b, original);
     bool isOut = destination.isDpsInit(&operand);
-    // With a no-op flag the contents may have to stay.
-    if (!isOut || (quantize && quantize.getNoop()))
+    if (!isOut || readsOuts)
       memref::CopyOp::create(b, original, packed);
     operand.set(packed);
     b.setInsertionPointAfter(op);
@@ -162,6 +166,9 @@ static FailureOr<std::pair<Value, Value>> getExtents(ImplicitLocOpBuilder &b,
       .Case<UpdateScaleIntoOp>([&](UpdateScaleIntoOp update) {
         return getExtents(b, op, update.getHistory());
       })
+      .Case<GemmIntoOp>([&](GemmIntoOp gemm) {
+        return getExtents(b, op, gemm.getOuts().front());
+      })
       .Case<SwizzleIntoOp, DeriveIntoOp>([&](auto concrete) {
         return std::pair(toI64(b, concrete.getRows()),
                          toI64(b, concrete.getCols()));
@@ -179,6 +186,12 @@ static LogicalResult verifyHighPrecision(Operation *op, StringRef what,
 
 static FailureOr<func::FuncOp> getLaunch(Operation *op,
                                          KernelContext &context) {
+  if (auto gemm = dyn_cast<GemmIntoOp>(op)) {
+    if (failed(verifyHighPrecision(op, "a result",
+                                   gemm.getOuts().front().getType())))
+      return failure();
+    return emitGemm(gemm, context);
+  }
   Attribute quantizer =
       llvm::TypeSwitch<Operation *, Attribute>(op)
           .Case<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp, AmaxIntoOp,
@@ -237,7 +250,10 @@ static LogicalResult lowerToCall(Operation *op, Value stream,
   FailureOr<std::pair<Value, Value>> extents = getExtents(b, op);
   if (failed(extents))
     return failure();
-  arguments.append({extents->first, extents->second, stream});
+  arguments.append({extents->first, extents->second});
+  if (auto gemm = dyn_cast<GemmIntoOp>(op))
+    arguments.push_back(toI64(b, gemm.getDepth()));
+  arguments.push_back(stream);
   func::CallOp::create(b, *launch, arguments);
   op->erase();
   return success();

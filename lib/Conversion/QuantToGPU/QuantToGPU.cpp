@@ -39,7 +39,8 @@ struct QuantToGPU : te::quant::impl::QuantToGPUPassBase<QuantToGPU> {
       return signalPassFailure();
     }
     StreamMap streams = addStreams(module);
-    KernelContext kernels(module, *target);
+    KernelContext kernels(module, *target,
+                          gemm == GemmLowering::Library);
     for (auto [function, stream] : streams)
       if (failed(lowerQuantOpsToLaunches(function, stream, kernels)) ||
           failed(lowerHostCode(function, stream)))

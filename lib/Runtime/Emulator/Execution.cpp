@@ -10,6 +10,7 @@
 #include "DeviceFunctions.h"
 #include "SharedRaces.h"
 #include "SignalGuard.h"
+#include "te/Numerics/Formats.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/MathExtras.h"
@@ -444,6 +445,8 @@ static const char *getName(WarpOp op) {
     return "elect.sync";
   case WarpOp::ActiveMask:
     return "activemask";
+  case WarpOp::MultiplyMatrices:
+    return "mma.sync";
   default:
     return "redux.sync";
   }
@@ -561,6 +564,66 @@ static uint32_t reduceF32(uint32_t a, uint32_t b, uint32_t mode) {
   return takeA ? a : b;
 }
 
+/// The values of 8-bit and 16-bit elements that follow each other.
+static void decodeElements(const uint32_t word, FormatKind format,
+                           float *values) {
+  auto decode = [&](uint32_t code) {
+    switch (format) {
+    case FormatKind::E4M3:
+      return te::numerics::decodeE4M3(code);
+    case FormatKind::E5M2:
+      return te::numerics::decodeE5M2(code);
+    case FormatKind::BF16:
+      return te::numerics::decodeBF16(code);
+    default:
+      return te::numerics::decodeF16(code);
+    }
+  };
+  bool isByte = format == FormatKind::E4M3 || format == FormatKind::E5M2;
+  int bits = isByte ? 8 : 16;
+  for (int i = 0; i < 32 / bits; ++i)
+    values[i] = decode(word >> (i * bits) & ((1u << bits) - 1));
+}
+
+/// Multiplies 16 rows of 32 bytes by 8 columns of 32 bytes (PTX ISA, mma.sync
+/// m16n8k32 and m16n8k16). A lane's registers are four words of rows, two of
+/// columns and four sums, which become the result. Products are exact; they and
+/// the old sum are added in f64, and the result is rounded once.
+static void multiplyMatrices(const ThreadState *lanes, FormatKind rowFormat,
+                             FormatKind colFormat) {
+  bool isByte =
+      rowFormat == FormatKind::E4M3 || rowFormat == FormatKind::E5M2;
+  int bytes = isByte ? 1 : 2, depth = 32 / bytes;
+  std::array<std::array<float, 32>, 16> rows;
+  std::array<std::array<float, 32>, 8> cols;
+  auto getRegisters = [&](uint32_t lane) {
+    return reinterpret_cast<uint32_t *>(lanes[lane].warpOp.value);
+  };
+  for (uint32_t lane = 0; lane < warpSize; ++lane) {
+    const uint32_t *registers = getRegisters(lane);
+    uint32_t group = lane / 4, byte = lane % 4 * 4;
+    for (uint32_t i = 0; i < 4; ++i)
+      decodeElements(registers[i], rowFormat,
+                     &rows[group + i % 2 * 8][(byte + i / 2 * 16) / bytes]);
+    for (uint32_t i = 0; i < 2; ++i)
+      decodeElements(registers[4 + i], colFormat,
+                     &cols[group][(byte + i * 16) / bytes]);
+  }
+  for (uint32_t lane = 0; lane < warpSize; ++lane)
+    for (uint32_t i = 0; i < 4; ++i) {
+      const auto &row = rows[lane / 4 + i / 2 * 8];
+      const auto &col = cols[lane % 4 * 2 + i % 2];
+      double sum = 0;
+      for (int k = 0; k < depth; ++k)
+        sum += double(row[k]) * double(col[k]);
+      uint32_t *result = getRegisters(lane) + 6 + i;
+      float old;
+      memcpy(&old, result, sizeof(old));
+      float value = static_cast<float>(old + sum);
+      memcpy(result, &value, sizeof(value));
+    }
+}
+
 void Worker::completeWarpOp(uint32_t warp, uint32_t lanes) {
   ThreadState *first = &threads[warp * warpSize];
   auto forEach = [&](auto &&visit) {
@@ -636,6 +699,15 @@ void Worker::completeWarpOp(uint32_t warp, uint32_t lanes) {
   }
   case WarpOp::ActiveMask:
     return;
+  case WarpOp::MultiplyMatrices: {
+    if (lanes != ~0u)
+      fault(first[llvm::countr_zero(lanes)],
+            "mma.sync in a warp of " + Twine(llvm::popcount(lanes)) +
+                " threads, but all 32 take part");
+    multiplyMatrices(first, getFormat(any.mode),
+                     static_cast<FormatKind>(any.b));
+    return;
+  }
   default: {
     bool isFirst = true;
     uint32_t result = 0;

@@ -59,6 +59,8 @@ enum class WarpOp : uint8_t {
   ReduceOr,
   ReduceXor,
   ReduceF32,
+  /// Values are addresses of the lanes' registers.
+  MultiplyMatrices,
   /// Waits for nothing that is named: completes when no thread can run.
   ActiveMask,
 };

@@ -851,6 +851,54 @@ static void addWarpOperations(LowerTable &table) {
                          (nan.empty() ? 0 : kModeNaN));
 }
 
+/// mma.sync: a lane hands over its registers in memory and finds the result
+/// there.
+static LowerFn makeMultiplyMatrices(FormatKind rowFormat,
+                                    FormatKind colFormat) {
+  return [=](Lowering &lowering, IRBuilder<> &builder,
+             CallInst &call) -> Value * {
+    MDNode *none = MDNode::get(builder.getContext(), {});
+    IRBuilder<> entry(&*call.getFunction()->getEntryBlock().begin());
+    Type *word = builder.getInt32Ty();
+    unsigned numWords = call.arg_size(), numSums = 4;
+    Value *registers =
+        entry.CreateAlloca(ArrayType::get(word, numWords), nullptr);
+    auto getAddress = [&](unsigned index) {
+      return builder.CreateConstInBoundsGEP1_32(word, registers, index);
+    };
+    for (unsigned i = 0; i < numWords; ++i)
+      builder
+          .CreateStore(toI32(builder, call.getArgOperand(i)), getAddress(i))
+          ->setMetadata(internalAccessMetadata, none);
+    callWarpOp(lowering, builder, WarpOp::MultiplyMatrices,
+               builder.CreatePtrToInt(registers, builder.getInt64Ty()),
+               builder.getInt32(~0u),
+               builder.getInt32(static_cast<uint32_t>(colFormat)), nullptr,
+               modeOf(rowFormat));
+    Value *result = PoisonValue::get(call.getType());
+    for (unsigned i = 0; i < numSums; ++i) {
+      LoadInst *sum = builder.CreateLoad(builder.getFloatTy(),
+                                         getAddress(numWords - numSums + i));
+      sum->setMetadata(internalAccessMetadata, none);
+      result = builder.CreateInsertValue(result, sum, i);
+    }
+    return result;
+  };
+}
+
+static void addMatrixOperations(LowerTable &table) {
+  const std::pair<StringRef, FormatKind> formats[] = {
+      {"e4m3", FormatKind::E4M3}, {"e5m2", FormatKind::E5M2}};
+  for (const auto &[rowName, rowFormat] : formats)
+    for (const auto &[colName, colFormat] : formats)
+      table[join({"mma.m16n8k32.row.col.f32", rowName, colName, "f32"})] =
+          makeMultiplyMatrices(rowFormat, colFormat);
+  table["mma.m16n8k16.row.col.bf16"] =
+      makeMultiplyMatrices(FormatKind::BF16, FormatKind::BF16);
+  table["mma.m16n8k16.row.col.f32.f32"] =
+      makeMultiplyMatrices(FormatKind::F16, FormatKind::F16);
+}
+
 static void addBarriers(LowerTable &table) {
   auto add = [&](StringRef op, BarrierOp kind, bool hasPredicate) {
     for (StringRef aligned : {"", "aligned"})
@@ -1142,6 +1190,7 @@ static const LowerTable &getLowerings() {
     addIntegers(*table);
     addSpecialRegisters(*table);
     addWarpOperations(*table);
+    addMatrixOperations(*table);
     addBarriers(*table);
     addMBarriers(*table);
     addMemory(*table);

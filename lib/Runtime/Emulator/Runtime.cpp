@@ -13,6 +13,7 @@
 #include "DeviceMemory.h"
 #include "ErrorState.h"
 #include "Execution.h"
+#include "Faults.h"
 #include "KernelModule.h"
 #include "SignalGuard.h"
 #include "Statistics.h"
@@ -41,8 +42,7 @@ TeEmulatorOptions currentOptions = {/*workers=*/0, /*checks=*/true,
 struct Handle {};
 } // namespace
 
-/// Makes a fault the thread's error and remembers it.
-static void reportFault(const Twine &text) {
+void te::emulator::reportFault(const Twine &text) {
   std::string fault = text.str();
   StatisticsRegistry::get().addFault(fault);
   setError(fault);
@@ -220,8 +220,8 @@ void mgpuMemFree(void *ptr, void *stream) {
              ", which is no allocation");
 }
 
-/// Checks that device memory at the address is one allocation.
-static bool checkRange(const void *address, uint64_t size, const char *what) {
+bool te::emulator::checkRange(const void *address, uint64_t size,
+                              const char *what) {
   std::string problem = DeviceMemory::get().checkRange(
       reinterpret_cast<uint64_t>(address), size, what);
   if (problem.empty())

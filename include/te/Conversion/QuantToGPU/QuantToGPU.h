@@ -12,8 +12,7 @@
 
 namespace te::quant {
 
-/// Gives each `quantize_into`, `dequantize_into` and `swizzle_into` on memrefs
-/// contiguous operands: a strided one is copied into a buffer before the op, or
+/// Gives each op of ours with a destination on memrefs contiguous operands: a strided one is copied into a buffer before the op, or
 /// out of it afterwards. To be run while copies can still become loops.
 void packStridedOperands(mlir::func::FuncOp function);
 

@@ -8,6 +8,8 @@
 #include "LayoutCache.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "te/Dialect/Quant/IR/QuantGemmOps.h"
+#include "te/Dialect/Quant/IR/QuantLinearOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -38,6 +40,8 @@ void TEQuantDialect::initialize() {
   registerQuantizers();
   registerTypes();
   registerOps();
+  registerGemmOps();
+  registerLinearOps();
   addInterfaces<QuantAsmInterface>();
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "te/Dialect/Quant/IR/QuantOps.h"
+#include "OpSupport.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -29,24 +30,22 @@ void TEQuantDialect::registerOps() {
 // Shared checks
 //===----------------------------------------------------------------------===//
 
-/// Logical shape of a builtin tensor, memref or TensorSpec.
-static ArrayRef<int64_t> getLogicalShape(Type type) {
+ArrayRef<int64_t> te::quant::getLogicalShape(Type type) {
   if (auto spec = dyn_cast<TensorSpecType>(type))
     return spec.getShape();
   return cast<ShapedType>(type).getShape();
 }
 
-/// Element type of a builtin tensor or memref, nominal dtype of a TensorSpec.
-static Type getLogicalElementType(Type type) {
+Type te::quant::getLogicalElementType(Type type) {
   if (auto spec = dyn_cast<TensorSpecType>(type))
     return spec.getNominalDtype();
   return cast<ShapedType>(type).getElementType();
 }
 
-/// Checks that the two have the same rank and no contradicting static dims.
-static LogicalResult verifySameShape(Operation *op, StringRef what,
-                                     ArrayRef<int64_t> shape, StringRef other,
-                                     ArrayRef<int64_t> otherShape) {
+LogicalResult te::quant::verifySameShape(Operation *op, StringRef what,
+                                         ArrayRef<int64_t> shape,
+                                         StringRef other,
+                                         ArrayRef<int64_t> otherShape) {
   if (succeeded(verifyCompatibleShape(shape, otherShape)))
     return success();
   auto print = [](ArrayRef<int64_t> dims) {
@@ -484,13 +483,8 @@ LogicalResult CheckOp::canonicalize(CheckOp op, PatternRewriter &rewriter) {
 // Ops on inner tensors
 //===----------------------------------------------------------------------===//
 
-using Effects = SmallVectorImpl<
-    SideEffects::EffectInstance<MemoryEffects::Effect>>;
-
-/// Destination style on buffers: the outs are written, everything else that is
-/// a buffer is read. `readsOuts`: the outs may keep their contents.
-static void getIntoEffects(Operation *op, OperandRange outs, bool readsOuts,
-                           Effects &effects) {
+void te::quant::getIntoEffects(Operation *op, OperandRange outs,
+                               bool readsOuts, Effects &effects) {
   unsigned firstOut = outs.getBeginOperandIndex();
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<BaseMemRefType>(operand.get().getType()))
@@ -504,9 +498,8 @@ static void getIntoEffects(Operation *op, OperandRange outs, bool readsOuts,
   }
 }
 
-/// Tensors or memrefs throughout; with tensors one result for each out.
-static LogicalResult verifyInto(Operation *op, ValueRange shaped,
-                                TypeRange outs) {
+LogicalResult te::quant::verifyInto(Operation *op, ValueRange shaped,
+                                    TypeRange outs) {
   bool isTensor = isa<TensorType>(outs.front());
   for (Value value : shaped)
     if (isa<TensorType>(value.getType()) != isTensor)

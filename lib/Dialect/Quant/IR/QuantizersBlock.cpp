@@ -31,6 +31,13 @@ QuantizerAttrInterface Float8BlockScalingAttr::withUsage(Usage usage) const {
 }
 
 QuantizerAttrInterface
+Float8BlockScalingAttr::withInternal(bool internal) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getBlockScalingDim(),
+             getForcePow_2Scales(), getAmaxEpsilon(), internal,
+             getOptimizeForGemm());
+}
+
+QuantizerAttrInterface
 Float8BlockScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getFp8Dtype(), getUsage(), getBlockScalingDim(),
              getForcePow_2Scales(), getAmaxEpsilon(), getInternal(),
@@ -78,6 +85,11 @@ Float8BlockScalingAttr::getGatherConstraints() const {
                                       {Usage::Columnwise, Extent::Rows, 128}};
 }
 
+QuantizedGather Float8BlockScalingAttr::getQuantizedGather() const {
+  return getBlockScalingDim() == 1 ? QuantizedGather::QuantizableShapes
+                                   : QuantizedGather::Never;
+}
+
 bool Float8BlockScalingAttr::isRequantizationSafe() const { return true; }
 
 bool Float8BlockScalingAttr::isRowOnlyAllGather() const { return false; }
@@ -98,4 +110,25 @@ Float8BlockScalingAttr::getUsageChange(std::optional<Usage> usage) const {
   if (*usage != Usage::Both)
     return {UsageChange::Illegal, deriveFirst};
   return {UsageChange::Derive};
+}
+
+std::optional<GemmOperand>
+Float8BlockScalingAttr::getGemmOperand(Usage direction) const {
+  bool isRowwise = direction == Usage::Rowwise;
+  bool is2D = getBlockScalingDim() == 2;
+  GemmOperand operand;
+  operand.scalingMode = "f32 scales of 128-element blocks";
+  operand.codes = isRowwise ? "rowwise_data" : "columnwise_data";
+  operand.codeType = getFp8Dtype();
+  operand.scales = isRowwise ? "rowwise_scale_inv" : "columnwise_scale_inv";
+  operand.scaleType = Float32Type::get(getContext());
+  operand.block = 128;
+  operand.linesPerScale = is2D ? 128 : 1;
+  operand.scaleOrder = is2D ? GemmOperand::ScaleOrder::LinesFirst
+                            : GemmOperand::ScaleOrder::BlocksFirst;
+  operand.scalePadding = 4;
+  operand.depthMultiple = 16;
+  operand.freeMultipleAsA = 8;
+  operand.freeMultipleAsB = is2D ? 1 : 8;
+  return operand;
 }

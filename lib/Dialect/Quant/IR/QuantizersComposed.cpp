@@ -25,6 +25,10 @@ QuantizerAttrInterface IdentityAttr::withUsage(Usage usage) const {
   return get(getContext(), usage, getInternal(), getOptimizeForGemm());
 }
 
+QuantizerAttrInterface IdentityAttr::withInternal(bool internal) const {
+  return get(getContext(), getUsage(), internal, getOptimizeForGemm());
+}
+
 QuantizerAttrInterface
 IdentityAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getUsage(), getInternal(), optimizeForGemm);
@@ -114,6 +118,11 @@ SmallVector<QuantizerComponent> HybridAttr::getComponents() const {
 QuantizerAttrInterface HybridAttr::withUsage(Usage usage) const {
   return get(getContext(), getRowwise(), getColumnwise(), usage,
              getColumnwiseSource(), getInternal(), getOptimizeForGemm());
+}
+
+QuantizerAttrInterface HybridAttr::withInternal(bool internal) const {
+  return get(getContext(), getRowwise(), getColumnwise(), getUsage(),
+             getColumnwiseSource(), internal, getOptimizeForGemm());
 }
 
 QuantizerAttrInterface
@@ -206,6 +215,12 @@ bool HybridAttr::isRequantizationSafe() const {
   return !hasColumnwise() || getColumnwiseChild().isRequantizationSafe();
 }
 
+//
+bool HybridAttr::isReconstructible() const {
+  return getColumnwiseSource() == ColumnwiseSource::Original ||
+         getRowwiseChild().isRequantizationSafe();
+}
+
 bool HybridAttr::isRowOnlyAllGather() const {
   return getRowwiseChild().isRowOnlyAllGather() ||
          isa<NVFP4Attr>(getColumnwise());
@@ -227,7 +242,7 @@ UsageChange HybridAttr::getUsageChange(std::optional<Usage> usage) const {
 LogicalResult CustomAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  StringAttr format, LayoutAttr layout,
                                  ArrayAttr storageOrder, StringAttr quantize,
-                                 StringAttr dequantize) {
+                                 StringAttr dequantize, bool internal) {
   if (format.empty())
     return emitError() << "expected a name";
   if (storageOrder)
@@ -240,13 +255,50 @@ LogicalResult CustomAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 StringRef CustomAttr::getFamily() const { return getMnemonic(); }
 
-Usage CustomAttr::getUsage() const { return Usage::Both; }
-
-QuantizerAttrInterface CustomAttr::withUsage(Usage usage) const {
-  return usage == Usage::Both ? *this : QuantizerAttrInterface();
+/// The usage that the name of an inner tensor says.
+static std::optional<Usage> getNamedUsage(StringAttr name) {
+  if (name.getValue().starts_with("rowwise_"))
+    return Usage::Rowwise;
+  if (name.getValue().starts_with("columnwise_"))
+    return Usage::Columnwise;
+  return std::nullopt;
 }
 
-bool CustomAttr::getInternal() const { return false; }
+Usage CustomAttr::getUsage() const {
+  uint32_t usage = 0;
+  for (StringAttr name : getLayout().getNames())
+    usage |= static_cast<uint32_t>(getNamedUsage(name).value_or(Usage::Both));
+  return usage == 0 ? Usage::Both : static_cast<Usage>(usage);
+}
+
+QuantizerAttrInterface CustomAttr::withUsage(Usage usage) const {
+  if (usage == getUsage())
+    return *this;
+  if (!QuantizerAttrInterface::includes(getUsage(), usage))
+    return {};
+  SmallVector<StringAttr> names;
+  SmallVector<Type> elementTypes;
+  SmallVector<AffineMap> shapes;
+  LayoutAttr layout = getLayout();
+  for (auto [index, name] : llvm::enumerate(layout.getNames())) {
+    std::optional<Usage> named = getNamedUsage(name);
+    if (!named)
+      return {};
+    if (*named != usage)
+      continue;
+    names.push_back(name);
+    elementTypes.push_back(layout.getElementTypes()[index]);
+    shapes.push_back(layout.getShapes()[index]);
+  }
+  return get(getContext(), getFormat(),
+             LayoutAttr::get(getContext(), names, elementTypes, shapes),
+             getStorageOrder(), getQuantize(), getDequantize(), getInternal());
+}
+
+QuantizerAttrInterface CustomAttr::withInternal(bool internal) const {
+  return get(getContext(), getFormat(), getLayout(), getStorageOrder(),
+             getQuantize(), getDequantize(), internal);
+}
 
 bool CustomAttr::getOptimizeForGemm() const { return false; }
 
@@ -287,7 +339,9 @@ bool CustomAttr::isRequantizationSafe() const { return false; }
 bool CustomAttr::isRowOnlyAllGather() const { return false; }
 
 UsageChange CustomAttr::getUsageChange(std::optional<Usage> usage) const {
-  if (usage == Usage::Both)
+  if (usage == getUsage())
     return {UsageChange::None};
-  return {UsageChange::Illegal, "a custom layout has no usage to change"};
+  if (usage && withUsage(*usage))
+    return {UsageChange::Drop};
+  return {UsageChange::Illegal, "a custom layout has no such usage"};
 }

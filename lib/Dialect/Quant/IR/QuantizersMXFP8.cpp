@@ -24,6 +24,11 @@ QuantizerAttrInterface MXFP8Attr::withUsage(Usage usage) const {
              getInternal(), getOptimizeForGemm());
 }
 
+QuantizerAttrInterface MXFP8Attr::withInternal(bool internal) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getWith_2dQuantization(),
+             internal, getOptimizeForGemm());
+}
+
 QuantizerAttrInterface
 MXFP8Attr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getFp8Dtype(), getUsage(), getWith_2dQuantization(),
@@ -79,6 +84,10 @@ MXFP8Attr::getGatherConstraints() const {
                                       {Usage::Columnwise, Extent::Rows, 32}};
 }
 
+QuantizedGather MXFP8Attr::getQuantizedGather() const {
+  return QuantizedGather::QuantizedOrQuantizable;
+}
+
 bool MXFP8Attr::isRequantizationSafe() const { return true; }
 
 bool MXFP8Attr::isRowOnlyAllGather() const { return false; }
@@ -90,4 +99,21 @@ UsageChange MXFP8Attr::getUsageChange(std::optional<Usage> usage) const {
     return {UsageChange::Drop};
   return {UsageChange::Illegal, hasRowwise() ? columnwiseNotDerivable
                                              : rowwiseNotDerivable};
+}
+
+std::optional<GemmOperand> MXFP8Attr::getGemmOperand(Usage direction) const {
+  bool isRowwise = direction == Usage::Rowwise;
+  GemmOperand operand;
+  operand.scalingMode = "E8M0 scales of 1x32 blocks";
+  operand.codes = isRowwise ? "rowwise_data" : "columnwise_data";
+  operand.codeType = getFp8Dtype();
+  operand.isLineMajor = isRowwise;
+  operand.scales = isRowwise ? "rowwise_scale_inv" : "columnwise_scale_inv";
+  operand.scaleType = Float8E8M0FNUType::get(getContext());
+  operand.block = 32;
+  operand.scaleOrder = getOptimizeForGemm() ? GemmOperand::ScaleOrder::Tiles
+                       : isRowwise ? GemmOperand::ScaleOrder::LinesFirst
+                                   : GemmOperand::ScaleOrder::BlocksFirst;
+  operand.scalePadding = isRowwise ? 4 : 128;
+  return operand;
 }

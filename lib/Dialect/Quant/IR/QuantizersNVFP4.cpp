@@ -58,6 +58,14 @@ QuantizerAttrInterface NVFP4Attr::withUsage(Usage usage) const {
              getOptimizeForGemm());
 }
 
+QuantizerAttrInterface NVFP4Attr::withInternal(bool internal) const {
+  return get(getContext(), getUsage(), getWithRht(), getWithPostRhtAmax(),
+             getWith_2dQuantization(), getStochasticRounding(),
+             getWithAmaxReduction(), getRowScaled(), getUse_4over6(),
+             getE4m3Max(), getErrMode(), getWithRandomSignMask(), internal,
+             getOptimizeForGemm());
+}
+
 QuantizerAttrInterface
 NVFP4Attr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getUsage(), getWithRht(), getWithPostRhtAmax(),
@@ -155,6 +163,10 @@ NVFP4Attr::getGatherConstraints() const {
                                       {Usage::Columnwise, Extent::Rows, 16}};
 }
 
+QuantizedGather NVFP4Attr::getQuantizedGather() const {
+  return QuantizedGather::QuantizedOrQuantizable;
+}
+
 bool NVFP4Attr::isRequantizationSafe() const {
   return !getStochasticRounding();
 }
@@ -180,4 +192,30 @@ UsageChange NVFP4Attr::getUsageChange(std::optional<Usage> usage) const {
     return {UsageChange::Illegal,
             "columnwise data is transformed and cannot be derived from rowwise"};
   return {UsageChange::Derive};
+}
+
+std::optional<GemmOperand> NVFP4Attr::getGemmOperand(Usage direction) const {
+  bool isRowwise = direction == Usage::Rowwise;
+  MLIRContext *context = getContext();
+  GemmOperand operand;
+  operand.scalingMode = "E4M3 scales of 1x16 blocks";
+  operand.codes = isRowwise ? "rowwise_data" : "columnwise_data";
+  operand.codeType = Float4E2M1FNType::get(context);
+  operand.scales = isRowwise ? "rowwise_scale_inv" : "columnwise_scale_inv";
+  operand.scaleType = Float8E4M3FNType::get(context);
+  operand.block = 16;
+  operand.scaleOrder = getOptimizeForGemm()
+                           ? GemmOperand::ScaleOrder::Tiles
+                           : GemmOperand::ScaleOrder::LinesFirst;
+  operand.scalePadding = 4;
+  operand.factor = isRowwise ? "amax_rowwise" : "amax_columnwise";
+  operand.hasLineFactors = getRowScaled();
+  operand.divisor = 6 * getE4m3Max();
+  //
+  if (!isRowwise && getWithRht())
+    operand.transform = getWithRandomSignMask()
+                            ? "the Hadamard transform with random signs"
+                            : "the Hadamard transform without random signs";
+  operand.allowsF16Result = false;
+  return operand;
 }

@@ -49,6 +49,23 @@ static UsageChange getPerTensorUsageChange(Usage from, std::optional<Usage> to,
                              : UsageChange::DeriveAndDrop};
 }
 
+static GemmOperand getPerTensorGemmOperand(Type fp8Dtype, Usage direction,
+                                           bool nonTNGemm) {
+  bool isRowwise = direction == Usage::Rowwise;
+  GemmOperand operand;
+  operand.scalingMode = "one scale a tensor";
+  operand.codes = isRowwise || nonTNGemm ? "data" : "transpose";
+  operand.codeType = fp8Dtype;
+  operand.isLineMajor = isRowwise || !nonTNGemm;
+  operand.factor = "scale_inv";
+  // The leading dimension of what is read.
+  if (operand.isLineMajor)
+    operand.depthMultiple = 16;
+  else
+    operand.freeMultipleAsA = operand.freeMultipleAsB = 16;
+  return operand;
+}
+
 //===----------------------------------------------------------------------===//
 // Current scaling
 //===----------------------------------------------------------------------===//
@@ -68,6 +85,13 @@ QuantizerAttrInterface Float8CurrentScalingAttr::withUsage(Usage usage) const {
   return get(getContext(), getFp8Dtype(), usage, getForcePow_2Scales(),
              getAmaxEpsilon(), getWithAmaxReduction(), getNonTnGemm(),
              getInternal(), getOptimizeForGemm());
+}
+
+QuantizerAttrInterface
+Float8CurrentScalingAttr::withInternal(bool internal) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getForcePow_2Scales(),
+             getAmaxEpsilon(), getWithAmaxReduction(), getNonTnGemm(), internal,
+             getOptimizeForGemm());
 }
 
 QuantizerAttrInterface
@@ -101,6 +125,10 @@ Float8CurrentScalingAttr::getGatherConstraints() const {
   return SmallVector<BlockConstraint>();
 }
 
+QuantizedGather Float8CurrentScalingAttr::getQuantizedGather() const {
+  return QuantizedGather::QuantizedOrQuantizable;
+}
+
 bool Float8CurrentScalingAttr::isRequantizationSafe() const { return true; }
 
 bool Float8CurrentScalingAttr::isRowOnlyAllGather() const { return true; }
@@ -108,6 +136,11 @@ bool Float8CurrentScalingAttr::isRowOnlyAllGather() const { return true; }
 UsageChange
 Float8CurrentScalingAttr::getUsageChange(std::optional<Usage> usage) const {
   return getPerTensorUsageChange(getUsage(), usage, getNonTnGemm());
+}
+
+std::optional<GemmOperand>
+Float8CurrentScalingAttr::getGemmOperand(Usage direction) const {
+  return getPerTensorGemmOperand(getFp8Dtype(), direction, getNonTnGemm());
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,6 +157,12 @@ StringRef Float8DelayedScalingAttr::getFamily() const { return getMnemonic(); }
 
 QuantizerAttrInterface Float8DelayedScalingAttr::withUsage(Usage usage) const {
   return get(getContext(), getFp8Dtype(), usage, getNonTnGemm(), getInternal(),
+             getOptimizeForGemm());
+}
+
+QuantizerAttrInterface
+Float8DelayedScalingAttr::withInternal(bool internal) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getNonTnGemm(), internal,
              getOptimizeForGemm());
 }
 
@@ -158,6 +197,10 @@ Float8DelayedScalingAttr::getGatherConstraints() const {
   return SmallVector<BlockConstraint>();
 }
 
+QuantizedGather Float8DelayedScalingAttr::getQuantizedGather() const {
+  return QuantizedGather::QuantizedOrQuantizable;
+}
+
 bool Float8DelayedScalingAttr::isRequantizationSafe() const { return false; }
 
 bool Float8DelayedScalingAttr::isRowOnlyAllGather() const { return true; }
@@ -165,4 +208,9 @@ bool Float8DelayedScalingAttr::isRowOnlyAllGather() const { return true; }
 UsageChange
 Float8DelayedScalingAttr::getUsageChange(std::optional<Usage> usage) const {
   return getPerTensorUsageChange(getUsage(), usage, getNonTnGemm());
+}
+
+std::optional<GemmOperand>
+Float8DelayedScalingAttr::getGemmOperand(Usage direction) const {
+  return getPerTensorGemmOperand(getFp8Dtype(), direction, getNonTnGemm());
 }

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 
 using namespace mlir;
@@ -21,13 +22,17 @@ template <typename OpTy>
 struct IntoOpModel
     : DstBufferizableOpInterfaceExternalModel<IntoOpModel<OpTy>, OpTy> {
   /// The destinations are overwritten, except where a flag may say to leave
-  /// them as they are.
+  /// them as they are, or a product is added to the first one.
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &state) const {
     if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand))
       return true;
     if constexpr (std::is_same_v<OpTy, QuantizeIntoOp>)
       return bool(cast<QuantizeIntoOp>(op).getNoop());
+    if constexpr (std::is_same_v<OpTy, GemmIntoOp>) {
+      auto gemm = cast<GemmIntoOp>(op);
+      return gemm.getAccumulate() && operand.get() == gemm.getOuts().front();
+    }
     return false;
   }
 
@@ -67,5 +72,6 @@ void te::quant::registerBufferizableOpInterfaceExternalModels(
     UpdateScaleIntoOp::attachInterface<IntoOpModel<UpdateScaleIntoOp>>(
         *context);
     DeriveIntoOp::attachInterface<IntoOpModel<DeriveIntoOp>>(*context);
+    GemmIntoOp::attachInterface<IntoOpModel<GemmIntoOp>>(*context);
   });
 }

@@ -54,6 +54,7 @@ void te::quant::populateQuantExpandPatterns(const TypeConverter &converter,
   populateQuantExpandDequantizePatterns(converter, patterns);
   populateQuantExpandEmptyPatterns(converter, patterns);
   populateQuantExpandFuncPatterns(converter, patterns);
+  populateQuantExpandGemmPatterns(converter, patterns);
   populateQuantExpandQuantizePatterns(converter, patterns);
   populateQuantExpandScalesPatterns(converter, patterns);
   populateQuantExpandSwizzlePatterns(converter, patterns);
@@ -84,10 +85,10 @@ static bool usesTensorSpec(Operation *op) {
 }
 
 static LogicalResult verifyExpandable(Operation *op) {
-  if (!usesTensorSpec(op))
+  if (!usesTensorSpec(op) && !isa<GemmOp>(op))
     return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<DequantizeOp, SwizzleOp, UpdateUsageOp>(
+      .Case<DequantizeOp, GemmOp, SwizzleOp, UpdateUsageOp>(
           [](auto op) { return te::quant::verifyExpandable(op); })
       .Case<AmaxOp, AssembleOp, DisassembleOp, EmptyOp, QuantizeOp,
             func::FuncOp, func::CallOp, func::ReturnOp, BranchOpInterface,
@@ -125,7 +126,7 @@ struct QuantExpandPass
     target.markUnknownOpDynamicallyLegal(
         [](Operation *op) { return !usesTensorSpec(op); });
     // These have no need of TensorSpecs.
-    target.addIllegalOp<AmaxOp, UpdateScaleOp>();
+    target.addIllegalOp<AmaxOp, GemmOp, UpdateScaleOp>();
     RewritePatternSet patterns(&getContext());
     populateQuantExpandPatterns(converter, patterns);
     ConversionConfig config;

@@ -9,6 +9,7 @@
 #define TE_LIB_DIALECT_QUANT_TRANSFORMS_QUANTEXPAND_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "te/Dialect/Quant/Transforms/Patterns.h"
 
@@ -17,6 +18,7 @@ namespace te::quant {
 /// What the pass asks before it changes anything: each emits an error and fails
 /// where the op's pattern would not apply.
 llvm::LogicalResult verifyExpandable(DequantizeOp op);
+llvm::LogicalResult verifyExpandable(GemmOp op);
 llvm::LogicalResult verifyExpandable(SwizzleOp op);
 llvm::LogicalResult verifyExpandable(UpdateUsageOp op);
 

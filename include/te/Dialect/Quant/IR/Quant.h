@@ -52,6 +52,16 @@ struct UsageChange {
   llvm::StringRef reason = {};
 };
 
+/// When an all-gather moves a tensor in quantized form (semantics: B-5).
+enum class QuantizedGather {
+  /// Never: it is gathered in high precision and quantized after.
+  Never,
+  /// When the gather constraints hold for the local shape.
+  QuantizableShapes,
+  /// Also when the local tensor is quantized already.
+  QuantizedOrQuantizable,
+};
+
 /// A part of a composed tensor.
 struct QuantizerComponent {
   /// The quantizer, pinned to its direction.
@@ -59,6 +69,59 @@ struct QuantizerComponent {
   /// When set, what is quantized is not the input but what it decodes to after
   /// being quantized by this one.
   mlir::Attribute decodedFrom = {};
+};
+
+/// How a gemm reads one representation of a tensor: as lines along the
+/// contracted dimension, one for each index of the other dimension, the free
+/// one. The lines of the rowwise representation are the rows of the flattened
+/// tensor, those of the columnwise one its columns. Element k of a line is
+///   code[k] * scale[k / block] * factor / divisor.
+struct GemmOperand {
+  /// The dims of a tensor of scales.
+  enum class ScaleOrder {
+    /// [line][block]
+    LinesFirst,
+    /// [block][line]
+    BlocksFirst,
+    /// Tiles of 128 lines by 4 blocks (numerics: 4.4).
+    Tiles,
+  };
+
+  /// How scales apply, for diagnostics; both operands of a gemm have the same.
+  llvm::StringRef scalingMode = "none";
+
+  /// The inner tensor of codes, and what a code is. FP4 is stored in pairs along
+  /// the lines.
+  llvm::StringRef codes;
+  mlir::Type codeType;
+  /// Whether the codes of a line follow each other in memory, or else those of
+  /// one index of all lines.
+  bool isLineMajor = true;
+
+  /// The scales of blocks along the lines; without them `block` is 0.
+  llvm::StringRef scales = {};
+  mlir::Type scaleType = {};
+  int64_t block = 0;
+  /// Lines that share a scale. At most one operand of a gemm may have several.
+  int64_t linesPerScale = 1;
+  ScaleOrder scaleOrder = ScaleOrder::LinesFirst;
+  /// What the last dim of the scales is padded to a multiple of.
+  int64_t scalePadding = 1;
+
+  /// The f32 factor of the whole tensor, or one of each line; may be empty.
+  llvm::StringRef factor = {};
+  bool hasLineFactors = false;
+  int64_t divisor = 1;
+
+  /// The transform that was applied along the lines. It cancels in the products
+  /// where both operands have the same.
+  llvm::StringRef transform = {};
+
+  /// What the contracted extent, and the free one as A and as B, must be a
+  /// multiple of (semantics: 5.7).
+  int64_t depthMultiple = 1, freeMultipleAsA = 1, freeMultipleAsB = 1;
+  /// Whether the result may be f16.
+  bool allowsF16Result = true;
 };
 
 } // namespace te::quant

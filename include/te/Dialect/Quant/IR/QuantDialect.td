@@ -53,6 +53,8 @@ def TEQuant_Dialect : Dialect {
     void registerQuantizers();
     void registerTypes();
     void registerOps();
+    void registerGemmOps();
+    void registerLinearOps();
 
     std::shared_ptr<LayoutCache> layoutCache;
   }];

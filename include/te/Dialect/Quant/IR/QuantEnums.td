@@ -57,6 +57,87 @@ def TEQuant_AmaxAlgoAttr : EnumAttr<TEQuant_Dialect, TEQuant_AmaxAlgo,
   }];
 }
 
+def TEQuant_GemmLayout : TEQuant_Enum<"GemmLayout",
+    "which operands of a gemm are transposed, A first", [
+  I32EnumAttrCase<"TN", 0>,
+  I32EnumAttrCase<"NN", 1>,
+  I32EnumAttrCase<"NT", 2>,
+]>;
+
+def TEQuant_GemmLayoutAttr : EnumAttr<TEQuant_Dialect, TEQuant_GemmLayout,
+                                      "gemm_layout"> {
+  let assemblyFormat = "$value";
+  let summary = "which operands of a gemm are transposed, A first";
+  let description = [{
+    `TN`, `NN` or `NT`, in the column-major reading of BLAS.
+
+    Example:
+
+    ```mlir
+    #te_quant<gemm_layout TN>
+    ```
+  }];
+}
+
+/// An enum as an attribute of ops: `#te_quant.parallel_mode<column>`.
+class TEQuant_WordAttr<EnumAttrInfo info, string attrMnemonic, string words,
+                       string example>
+    : EnumAttr<TEQuant_Dialect, info, attrMnemonic> {
+  let assemblyFormat = "`<` $value `>`";
+  let summary = info.summary;
+  let description = !strconcat(words, [{
+
+    Example:
+
+    ```mlir
+    #te_quant.}], attrMnemonic, "<", example, [{>
+    ```
+  }]);
+}
+
+def TEQuant_ParallelMode : TEQuant_Enum<"ParallelMode",
+    "how a linear layer's weight is split over a tensor-parallel group", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"Column", 1, "column">,
+  I32EnumAttrCase<"Row", 2, "row">,
+]>;
+
+def TEQuant_ParallelModeAttr : TEQuant_WordAttr<TEQuant_ParallelMode,
+    "parallel_mode", "`none`, `column` (by output features) or `row` (by input features).",
+    "column">;
+
+def TEQuant_BackwardOverride : TEQuant_Enum<"BackwardOverride",
+    "in which precision a layer that computes quantized goes backward", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"HighPrecision", 1, "high_precision">,
+  I32EnumAttrCase<"Dequantized", 2, "dequantized">,
+]>;
+
+def TEQuant_BackwardOverrideAttr : TEQuant_WordAttr<TEQuant_BackwardOverride,
+    "backward_override", "`none` (quantized), `high_precision` (the original operands) or `dequantized`.",
+    "dequantized">;
+
+def TEQuant_Microbatch : TEQuant_Enum<"Microbatch",
+    "which microbatch of a step a call belongs to", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"First", 1, "first">,
+  I32EnumAttrCase<"Later", 2, "later">,
+]>;
+
+def TEQuant_MicrobatchAttr : TEQuant_WordAttr<TEQuant_Microbatch,
+    "microbatch", "`none` (steps have no microbatches), `first` or `later`.", "first">;
+
+def TEQuant_ActivationRecompute : TEQuant_Enum<"ActivationRecompute",
+    "the part of a call in activation recomputation", [
+  I32EnumAttrCase<"Off", 0, "off">,
+  I32EnumAttrCase<"Forward", 1, "forward">,
+  I32EnumAttrCase<"Recompute", 2, "recompute">,
+]>;
+
+def TEQuant_ActivationRecomputeAttr
+    : TEQuant_WordAttr<TEQuant_ActivationRecompute, "activation_recompute",
+        "`off`, `forward` (the first pass) or `recompute` (the second).", "forward">;
+
 /// An enum parameter with a default, printed as a bare word.
 class TEQuant_EnumParameter<EnumAttrInfo info, string value>
     : EnumParameter<info> {

@@ -33,6 +33,9 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
       (ins "::te::quant::Usage":$usage)>,
     InterfaceMethod<"Whether tensors are bare storages without a wrapper.",
       "bool", "getInternal">,
+    InterfaceMethod<"The same quantizer for wrappers or for bare storages.",
+      "::te::quant::QuantizerAttrInterface", "withInternal",
+      (ins "bool":$internal)>,
     InterfaceMethod<"Whether scales are in GEMM order, if the family has one.",
       "bool", "getOptimizeForGemm">,
     InterfaceMethod<"The same quantizer with another scale order.",
@@ -90,12 +93,33 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
         is demanded as well where the list is not empty.
       }], "std::optional<::llvm::SmallVector<::te::quant::BlockConstraint>>",
       "getGatherConstraints">,
+    InterfaceMethod<"When an all-gather moves the quantized form.",
+      "::te::quant::QuantizedGather", "getQuantizedGather",
+      (ins), [{}], [{ return ::te::quant::QuantizedGather::Never; }]>,
+    InterfaceMethod<[{
+        Whether a tensor that is to be gathered stays in high precision until
+        the GEMM needs it: the format's owner knows no other moment.
+      }], "bool", "isQuantizedAtGemm", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
         Whether quantizing a dequantized tensor again gives the same bytes
         (rowwise).
       }], "bool", "isRequantizationSafe">,
+    InterfaceMethod<[{
+        Whether quantizing the original again, in a later step, gives what it
+        gave before.
+      }], "bool", "isReconstructible",
+      (ins), [{}], [{ return $_attr.isRequantizationSafe(); }]>,
     InterfaceMethod<"Whether only rowwise data can be all-gathered.",
       "bool", "isRowOnlyAllGather">,
+    InterfaceMethod<[{
+        Whether each row has its own amax, so that neither an amax of the whole
+        tensor nor the columns alone can be quantized.
+      }], "bool", "isRowScaled", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+        Whether quantizing a gradient also gives the sum of its rows, the bias
+        gradient, in one step.
+      }], "bool", "sumsRowsWhenQuantizing",
+      (ins), [{}], [{ return false; }]>,
 
     InterfaceMethod<[{
         What a change of the present representations means: nothing, dropping,
@@ -103,6 +127,14 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
         reason. `usage` empty means dropping all of them.
       }], "::te::quant::UsageChange", "getUsageChange",
       (ins "std::optional<::te::quant::Usage>":$usage)>,
+
+    InterfaceMethod<[{
+        How a gemm reads one representation, `Rowwise` or `Columnwise`, or
+        nothing where no gemm can. Whether it is present is another question:
+        the layout's. All that verification, kernels and library calls need to
+        know of a family; a composed or identity quantizer is not asked.
+      }], "std::optional<::te::quant::GemmOperand>", "getGemmOperand",
+      (ins "::te::quant::Usage":$direction), [{}], [{ return std::nullopt; }]>,
   ];
   let extraClassDeclaration = [{
     /// Whether `usage` includes all of `part`.

@@ -33,6 +33,7 @@ class TEQuant_QuantizerAttr<string name, string attrMnemonic,
   let extraClassDeclaration = [{
     ::llvm::StringRef getFamily() const;
     QuantizerAttrInterface withUsage(Usage usage) const;
+    QuantizerAttrInterface withInternal(bool internal) const;
     QuantizerAttrInterface withOptimizeForGemm(bool optimizeForGemm) const;
     LayoutAttr computeLayout(::mlir::Type nominalDtype) const;
     ::llvm::SmallVector<::mlir::StringAttr> getCanonicalOrder() const;
@@ -59,9 +60,23 @@ defvar declareVerifyQuantize = [{
         ::mlir::Type nominalDtype) const;
 }];
 
+defvar declareQuantizedGather = [{
+    QuantizedGather getQuantizedGather() const;
+}];
+
+defvar declareSumsRows = [{
+    bool sumsRowsWhenQuantizing() const { return true; }
+}];
+
+defvar declareGemmOperand = [{
+    std::optional<GemmOperand> getGemmOperand(Usage direction) const;
+}];
+
 def TEQuant_Float8CurrentScalingAttr
     : TEQuant_QuantizerAttr<"Float8CurrentScaling",
-        "float8_current_scaling", declareSignature> {
+        "float8_current_scaling",
+        !strconcat(declareSignature, declareGemmOperand, declareSumsRows,
+                   declareQuantizedGather)> {
   let summary = "per-tensor FP8 with the scale of the tensor's own amax";
   let description = [{
     `scale = fp8_max / amax`, `data = fp8(x * scale)`, `x = data * scale_inv`.
@@ -100,7 +115,9 @@ def TEQuant_Float8CurrentScalingAttr
 
 def TEQuant_Float8DelayedScalingAttr
     : TEQuant_QuantizerAttr<"Float8DelayedScaling",
-        "float8_delayed_scaling", declareSignature> {
+        "float8_delayed_scaling",
+        !strconcat(declareSignature, declareGemmOperand, declareSumsRows,
+                   declareQuantizedGather)> {
   let summary = "per-tensor FP8 with a scale from the history of amaxes";
   let description = [{
     Inner tensors as `float8_current_scaling`. The scale is an operand of
@@ -127,7 +144,8 @@ def TEQuant_Float8DelayedScalingAttr
 
 def TEQuant_Float8BlockScalingAttr
     : TEQuant_QuantizerAttr<"Float8BlockScaling",
-        "float8_block_scaling"> {
+        "float8_block_scaling",
+        !strconcat(declareGemmOperand, declareQuantizedGather)> {
   let summary = "FP8 with an f32 scale for each block of 1x128 or 128x128";
   let description = [{
     `R`, `C`: rows and columns of the flattened tensor; divisions round up and
@@ -164,7 +182,8 @@ def TEQuant_Float8BlockScalingAttr
 }
 
 def TEQuant_MXFP8Attr : TEQuant_QuantizerAttr<"MXFP8", "mxfp8",
-    declareGemmOrderedInners> {
+    !strconcat(declareGemmOrderedInners, declareGemmOperand, declareSumsRows,
+               declareQuantizedGather)> {
   let summary = "FP8 with an E8M0 scale for each block of 32";
   let description = [{
     A block is 32 columns of a row (rowwise) or 32 rows of a column
@@ -204,7 +223,10 @@ def TEQuant_MXFP8Attr : TEQuant_QuantizerAttr<"MXFP8", "mxfp8",
 def TEQuant_NVFP4Attr
     : TEQuant_QuantizerAttr<"NVFP4", "nvfp4",
         !strconcat(declareVerifyQuantize, declareSignature,
-                   declareGemmOrderedInners)> {
+                   declareGemmOrderedInners, declareGemmOperand,
+                   declareSumsRows, declareQuantizedGather, [{
+    bool isRowScaled() const { return getRowScaled(); }
+}])> {
   let summary = "E2M1 with an E4M3 scale for each block of 16 and an f32 amax";
   let description = [{
     `value = data * scale_inv * amax / (6 * e4m3_max)`. Data is `i8`, two values
@@ -270,6 +292,7 @@ def TEQuant_HybridAttr
     : TEQuant_QuantizerAttr<"Hybrid", "hybrid",
         !strconcat(declareVerifyQuantize, declareSignature, [{
     ::llvm::SmallVector<QuantizerComponent> getComponents() const;
+    bool isReconstructible() const;
 
     /// The children, pinned to their direction.
     QuantizerAttrInterface getRowwiseChild() const;
@@ -308,12 +331,15 @@ def TEQuant_HybridAttr
 def TEQuant_CustomAttr : TEQuant_QuantizerAttr<"Custom", "custom",
     !strconcat(declareVerifyQuantize, [{
     Usage getUsage() const;
-    bool getInternal() const;
     bool getOptimizeForGemm() const;
+    bool isQuantizedAtGemm() const { return true; }
+    bool isReconstructible() const { return true; }
 }])> {
   let summary = "a format whose layout is spelled by hand";
   let description = [{
-    For formats that have no C++ here: what the layout lists is present.
+    For formats that have no C++ here: what the layout lists is present. Where
+    the names of all inner tensors begin with `rowwise_` or `columnwise_` the
+    format has usages, which are those the names say; any other has both.
     `storage_order` declares the canonical order (the layout's own when left
     out); a layout in another order is an error. `quantize` and `dequantize`
     name external functions that do the work.
@@ -332,11 +358,12 @@ def TEQuant_CustomAttr : TEQuant_QuantizerAttr<"Custom", "custom",
     "::te::quant::LayoutAttr":$layout,
     OptionalParameter<"::mlir::ArrayAttr">:$storage_order,
     OptionalParameter<"::mlir::StringAttr">:$quantize,
-    OptionalParameter<"::mlir::StringAttr">:$dequantize
+    OptionalParameter<"::mlir::StringAttr">:$dequantize,
+    TEQuant_Flag<"false">:$internal
   );
   let assemblyFormat = [{
     `<` $format `,` struct(qualified($layout), $storage_order, $quantize,
-      $dequantize) `>`
+      $dequantize, $internal) `>`
   }];
 }
 

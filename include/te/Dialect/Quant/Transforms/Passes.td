@@ -104,6 +104,42 @@ def QuantPrintLayoutPass : Pass<"te-quant-print-layout", "::mlir::ModuleOp"> {
   ];
 }
 
+def QuantDumpPlanPass : Pass<"te-quant-dump-plan", "::mlir::ModuleOp"> {
+  let summary = "print the plan of every linear layer";
+  let description = [{
+    Changes nothing. Writes to standard output a JSON array with an object for
+    each `te_quant.linear` and `te_quant.linear_backward` in the order of the
+    module: `id`, the symbol of its function, and `outcome`, its plan.
+
+    ```mlir
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<64x32xbf16> {
+      %y = te_quant.linear %x, %w {is_grad_enabled = false} : tensor<64x128xbf16>, tensor<32x128xbf16>
+      return %y : tensor<64x32xbf16>
+    }
+    ```
+
+    gives, among more,
+
+    ```json
+    [
+      {"id": "f", "outcome": {"new_workspace": null, "quantizes": [], "saved": null,
+        "output": {"shape": [64, 32], "dtype": "bf16", "kind": "plain", "requires_grad": false}}}
+    ]
+    ```
+
+    | of | keys of `outcome` |
+    |---|---|
+    | both | `quantizes`, `gather`, `assertions` (what dynamic dims must meet), `scales` (the roles that take one), `random_state` |
+    | `linear` | `output`, `new_workspace`, `refresh_workspace` (null without a valid workspace), `saved`, `owns_input`, `warnings` |
+    | `linear_backward` | `wgrad`, `dgrad`, `grad_bias` |
+
+    A tensor is `type`, `shape`, `dtype`, `family`, `usage`, `kind` (plain,
+    wrapper or bare) and the names of its `inner` tensors; a saved slot null,
+    `{"alias": name}` or `{"value": tensor}`. Dynamic dims are `d0, d1, ...` as
+    those of the input, in backward of the gradient.
+  }];
+}
+
 def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
   let summary = "take results that are an argument's buffer out of signatures";
   let description = [{

@@ -32,6 +32,8 @@ void populateQuantExpandEmptyPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
 void populateQuantExpandFuncPatterns(const mlir::TypeConverter &converter,
                                      mlir::RewritePatternSet &patterns);
+void populateQuantExpandGemmPatterns(const mlir::TypeConverter &converter,
+                                     mlir::RewritePatternSet &patterns);
 void populateQuantExpandQuantizePatterns(const mlir::TypeConverter &converter,
                                          mlir::RewritePatternSet &patterns);
 void populateQuantExpandScalesPatterns(const mlir::TypeConverter &converter,

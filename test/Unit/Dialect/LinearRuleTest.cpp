@@ -1,0 +1,85 @@
+//===- LinearRuleTest.cpp - one rule changed, everything follows -===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// This program defines what usage a linear layer asks of its weight (5.4) in
+// place of the library: always rowwise alone. Inference, verification and
+// decomposition must all change with it, for there is one source (V-2).
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "te/Dialect/Quant/IR/QuantLinearOps.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace te::quant;
+
+Usage te::quant::getLinearWeightUsage(const LinearConfig &) {
+  return Usage::Rowwise;
+}
+
+namespace {
+
+/// A function around a linear layer; `types` may be empty.
+std::string getProgram(StringRef types) {
+  return ("#mx = #te_quant.mxfp8<f8E4M3FN>\n"
+          "func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>) {\n"
+          "  %r:3 = te_quant.linear %x, %w {\n"
+          "    input_quantizer = #mx, weight_quantizer = #mx\n"
+          "  } : tensor<64x128xbf16>, tensor<32x128xbf16>" +
+          types + "\n  return\n}\n")
+      .str();
+}
+
+struct LinearRuleTest : testing::Test {
+  LinearRuleTest() {
+    context.loadDialect<TEQuantDialect, func::FuncDialect>();
+    context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
+      diagnostics.push_back(diagnostic.str());
+      return success();
+    });
+  }
+
+  OwningOpRef<ModuleOp> parse(StringRef types) {
+    return parseSourceString<ModuleOp>(getProgram(types),
+                                       ParserConfig(&context));
+  }
+
+  MLIRContext context;
+  std::vector<std::string> diagnostics;
+};
+
+/// The usage that the saved quantized weight has.
+Usage getWeightmatUsage(ModuleOp module) {
+  Usage usage = Usage::Both;
+  module.walk([&](LinearOp op) {
+    auto type = cast<TensorSpecType>(op.getResult(2).getType());
+    usage = type.getQuantizer().getUsage();
+  });
+  return usage;
+}
+
+TEST_F(LinearRuleTest, InferenceFollows) {
+  OwningOpRef<ModuleOp> module = parse("");
+  ASSERT_TRUE(module);
+  EXPECT_EQ(getWeightmatUsage(*module), Usage::Rowwise);
+}
+
+TEST_F(LinearRuleTest, VerificationFollows) {
+  const char *library =
+      " -> tensor<64x32xbf16>,"
+      " !te_quant.tensor<64x128xbf16, #te_quant.mxfp8<f8E4M3FN, usage = "
+      "columnwise>>,"
+      " !te_quant.tensor<32x128xbf16, #te_quant.mxfp8<f8E4M3FN>>";
+  EXPECT_FALSE(parse(library));
+  ASSERT_EQ(diagnostics.size(), 1u);
+  EXPECT_NE(diagnostics[0].find("usage = rowwise"), std::string::npos)
+      << diagnostics[0];
+}
+
+} // namespace

@@ -1,0 +1,218 @@
+"""The rows of the Linear tables as te_quant.linear and te_quant.linear_backward."""
+import re
+
+ROLES = ("input", "weight", "output", "grad_output", "grad_input")
+
+# What the diagnostic must speak of where a row is refused by a rule.
+RULES = {
+    "5.7 scaling modes": "one scaling mode",
+    "5.7 2D by 2D": "2-D blocks",
+    "5.7 fp8 dims": "expected the (rows of the input|last dim of the input|first dim of the weight) to be a multiple",
+    "5.7 quantize dims": "cannot quantize the input: expected .* to be a multiple",
+    "5.7 GEMM not possible": "last dim of the input to equal that of the weight",
+    "5.7 output quantizer": "quantizer' of a native family",
+    "5.7 row-scaled": "no 'output_quantizer' with a row-scaled",
+    "5.3 missing quantizer": "expected 'input_quantizer'",
+    "5.4 missing quantizer": "expected 'weight_quantizer'",
+    "5.3 fp8 off, quantized input": "expected a plain input",
+    "U-1": "with the rowwise representation",
+    "H-33": "representation to gather",
+    "B-2 delayed": "save_original_input to be off",
+    "B-4": "not row-scaled where it is gathered",
+    "B-10": "input of rank 2 or more",
+    "B-12": "no 'output_quantizer' with a row-parallel",
+    "B-15": "no bias with row parallelism",
+    "H-13": "agree on gathering rowwise only",
+    "H-21": "to be scattered, to be a multiple",
+    "H-25": "no 'grad_input_quantizer' with a column-parallel",
+    "L-N4 RHT bf16": "nominal dtype bf16 for 'with_rht'",
+    "7.1 need X.col": "expected an input with the columnwise representation for the wgrad GEMM",
+    "7.1 need dY.col": "expected a gradient with the columnwise representation for the wgrad GEMM",
+    "7.1 need W.col": "expected a weight with the columnwise representation for the dgrad GEMM",
+}
+
+
+# Rows that two rules refuse: the one that the verifier comes upon first.
+FIRST = {"F0197": "U-1", "F0923": "5.7 scaling modes"}
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+def spell(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def quantizer_text(quantizer, non_tn_gemm, usage=None, **flags):
+    """A quantizer attribute; `flags`: internal, optimize_for_gemm."""
+    family, options = quantizer["family"], dict(quantizer["options"])
+    flags = {name: value for name, value in flags.items() if value}
+    if family == "custom":                               # a format of two representations, as the tables take it
+        names = [name for name in ("rowwise_data", "columnwise_data") if usage in (None, "both", name.split("_")[0])]
+        layout = ", ".join(f"{name} : f8E4M3FN[leading, cols]" for name in names)
+        internal = ", internal = true" if flags.get("internal") else ""
+        return f'#te_quant.custom<"format", layout = #te_quant.layout<{layout}>, quantize = "quantize", dequantize = "dequantize"{internal}>'
+    parts = [options.pop("fp8_dtype")] if "fp8_dtype" in options else []
+    for name, value in options.items():
+        text = quantizer_text(value, non_tn_gemm) if isinstance(value, dict) else spell(value)
+        parts.append(f"{name} = {text}")
+    if usage and usage != "both":
+        parts.append(f"usage = {usage}")
+    if non_tn_gemm and family in ("float8_current_scaling", "float8_delayed_scaling"):
+        parts.append("non_tn_gemm = true")
+    parts += [f"{name} = true" for name in flags]
+    return f"#te_quant.{family}<{', '.join(parts)}>" if parts else f"#te_quant.{family}"
+
+
+def operand_type(operand, non_tn_gemm):
+    shape = "".join(f"{dim}x" for dim in operand["shape"]) + operand["dtype"]
+    if not operand.get("quantizer"):
+        return f"tensor<{shape}>"
+    return f"!te_quant.tensor<{shape}, {quantizer_text(operand['quantizer'], non_tn_gemm, operand['usage'])}>"
+
+
+def takes(quantizer, what, usage="both"):
+    """Whether quantizing takes a scale or a random state ('scale', 'rng')."""
+    if quantizer is None:
+        return False
+    if quantizer["family"] == "hybrid":
+        return any(takes(quantizer["options"][side], what) for side in ("rowwise", "columnwise") if usage in ("both", side))
+    return quantizer["family"] == "float8_delayed_scaling" if what == "scale" else bool(quantizer["options"].get("stochastic_rounding"))
+
+
+# --- ops -------------------------------------------------------------------------------------------------------------
+
+def attributes(row, table):
+    inputs = row["inputs"]
+    flags = row["ours"].get("quantizer_flags", {}) if "output" in row["ours"] else {}
+    parts = [f"activation_dtype = {inputs['activation_dtype']}"]
+    for role in ROLES:
+        quantizer = inputs["quantizers"].get(role)
+        if quantizer:
+            internal = role in ("input", "weight", "grad_output")
+            text = quantizer_text(quantizer, inputs["non_tn_gemm"], **flags.get(role, {"internal": internal}))
+            parts.append(f"{role}_quantizer = {text}")
+    for name in ("is_grad_enabled", "input_requires_grad", "weight_requires_grad", "bias_requires_grad", "save_original_input", "cache_weight",
+                 "sequence_parallel", "fsdp2", "recipe_is_custom"):
+        if inputs[name] != table["input_defaults"].get(name, False):
+            parts.append(f"{name} = {spell(inputs[name])}")
+    for name in ("backward_override", "microbatch", "parallel_mode", "activation_recompute"):
+        if inputs[name] != table["input_defaults"][name]:
+            parts.append(f"{name} = #te_quant.{name}<{inputs[name]}>")
+    if inputs["tp_size"] != 1:
+        parts.append(f"tp_size = {inputs['tp_size']} : i64")
+    return parts
+
+
+def op_text(row, op, leading, groups, parts):
+    """A function around the op, whose result types are left out."""
+    arguments, text = [], []
+
+    def add(type):
+        arguments.append(type)
+        return f"%a{len(arguments) - 1}"
+
+    text.append(", ".join(add(type) for type in leading))
+    for keyword, types in groups:
+        if types:
+            text.append(f"{keyword}({', '.join(add(type) for type in types)})")
+    declared = ", ".join(f"%a{index}: {type}" for index, type in enumerate(arguments))
+    return (f"func.func @{row['id']}({declared}) {{\n  te_quant.{op} {' '.join(text)} {{{', '.join(parts)}}} : {', '.join(arguments)}\n"
+            "  return\n}\n")
+
+
+def optional(operand, non_tn_gemm):
+    return [operand_type(operand, non_tn_gemm)] if operand else []
+
+
+def scales_and_state(quantizers, quantized):
+    """The groups `scale` and `rng` for the pairs (role, usage) that are quantized."""
+    scales = {role for role, usage in quantized if takes(quantizers.get(role), "scale", usage)}
+    state = any(takes(quantizers.get(role), "rng", usage) for role, usage in quantized)
+    return [("scale", ["tensor<1xf32>"] * len(scales)), ("rng", ["tensor<2xi64>"] if state else [])]
+
+
+def forward_quantized(row):
+    """What the forward op quantizes, as far as its signature depends on it."""
+    inputs, ours = row["inputs"], row["ours"]
+    if "output" in ours:
+        quantized = [(item["operand"], item["usage"]) for item in ours["quantizes"]]
+        if ours["gather"] and ours["gather"]["how"] == "high_precision_then_quantize":
+            quantized.append(("input", ours["gather"]["usage"]))
+        return quantized
+    slot = (row.get("saved") or {}).get("weightmat") or {}
+    hit = slot.get("alias") == "weight_workspace" and inputs["microbatch"] == "later" and not inputs["skip_fp8_weight_update"]
+    quantized = [] if inputs["x"]["quantizer"] else [("input", "both")]
+    if not inputs["w"]["quantizer"] and not hit:
+        quantized.append(("weight", "both"))
+    return quantized + ([("output", "rowwise")] if inputs["quantizers"].get("output") else [])
+
+
+def forward_text(row, table):
+    inputs = row["inputs"]
+    non_tn = inputs["non_tn_gemm"]
+    bias = {"shape": [inputs["w"]["shape"][0]], **inputs["bias"]} if inputs["bias"] else None
+    groups = [("bias", optional(bias, non_tn)), ("workspace", optional(inputs["workspace"], non_tn)),
+              ("skip_update", ["tensor<1xf32>"] if inputs["skip_fp8_weight_update"] else [])]
+    groups += scales_and_state(inputs["quantizers"], forward_quantized(row))
+    return op_text(row, "linear", [operand_type(inputs["x"], non_tn), operand_type(inputs["w"], non_tn)], groups, attributes(row, table))
+
+
+def slot_type(row, slot, forward):
+    """The type of a saved slot, by what the forward plan says."""
+    inputs = row["inputs"]
+    saved = forward["saved"][slot]
+    if saved is None:
+        return []
+    if "value" in saved:
+        return [saved["value"]["type"]]
+    if saved["alias"] == "new_weight_workspace":
+        return [forward["new_workspace"]["type"]]
+    operand = {"inp": inputs["x"], "weight": inputs["w"], "weight_workspace": inputs["workspace"], "bias": inputs["bias"]}[saved["alias"]]
+    if saved["alias"] == "bias":
+        operand = {"shape": [inputs["w"]["shape"][0]], **operand}
+    return [operand_type(operand, inputs["non_tn_gemm"])]
+
+
+def backward_text(row, table, forward):
+    inputs, ours = row["inputs"], row["ours"]
+    shape, dtype = forward["output"]["shape"], inputs["dy"]["dtype"]
+    dy = operand_type({"shape": shape, **inputs["dy"]}, inputs["non_tn_gemm"])
+    groups = [(slot, slot_type(row, slot, forward)) for slot in ("input", "weightmat", "weight", "bias")]
+    parts = attributes(row, table)
+    if inputs["fuse_wgrad_accumulation"]:
+        parts.append("fuse_wgrad_accumulation = true")
+        groups.append(("accumulate", [operand_type({"shape": inputs["w"]["shape"], "dtype": inputs["main_grad_dtype"] or dtype}, False)]))
+    quantized = [(item["operand"], item["usage"]) for item in ours.get("quantizes", [])]
+    quantized += [(item["operand"], item["usage"]) for item in ours.get("gather", []) if item["how"] == "high_precision_then_quantize"]
+    groups += scales_and_state(inputs["quantizers"], quantized)
+    return op_text(row, "linear_backward", [dy], groups, parts)
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
+
+DIAGNOSTIC = re.compile(r"(?:within split at [^\n]*?:(\d+) offset )?[^\n:]*:(\d+):\d+: error: ([^\n]*)")
+SEPARATOR = "// -----\n"
+
+
+def outcomes(chunks, run_tool, read_json):
+    """The plan, or the error, of each (id, text): one run, each text a split."""
+    text, first_lines = "", {}
+    for name, chunk in chunks:
+        first_lines[name] = text.count("\n") + 1
+        text += chunk + SEPARATOR
+    done = run_tool(text, "--split-input-file", "--te-quant-dump-plan")
+    if done.returncode not in (0, 1) or "Stack dump" in done.stderr:
+        raise RuntimeError(f"status {done.returncode}: {done.stderr.strip()[:2000]}")
+    found = {entry["id"]: entry["outcome"] for array in read_json(done.stdout) for entry in array}
+    errors = []
+    for split, line, message in DIAGNOSTIC.findall(done.stderr):
+        errors.append((int(split or 0) + int(line), message))
+    lines = [(name, first_lines[name], first_lines[name] + chunk.count("\n")) for name, chunk in chunks]
+    for name, first, last in lines:
+        if name in found:
+            continue
+        messages = [message for line, message in errors if first <= line - 1 <= last or first <= line <= last]
+        found[name] = {"error": messages[0] if len(messages) == 1 else f"{len(messages)} diagnostics"}
+    return found
