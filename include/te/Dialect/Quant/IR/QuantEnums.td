@@ -85,14 +85,8 @@ class TEQuant_WordAttr<EnumAttrInfo info, string attrMnemonic, string words,
     : EnumAttr<TEQuant_Dialect, info, attrMnemonic> {
   let assemblyFormat = "`<` $value `>`";
   let summary = info.summary;
-  let description = !strconcat(words, [{
-
-    Example:
-
-    ```mlir
-    #te_quant.}], attrMnemonic, "<", example, [{>
-    ```
-  }]);
+  let description = !strconcat(words, ". Example: `#te_quant.", attrMnemonic,
+                               "<", example, ">`");
 }
 
 def TEQuant_ParallelMode : TEQuant_Enum<"ParallelMode",
@@ -103,7 +97,7 @@ def TEQuant_ParallelMode : TEQuant_Enum<"ParallelMode",
 ]>;
 
 def TEQuant_ParallelModeAttr : TEQuant_WordAttr<TEQuant_ParallelMode,
-    "parallel_mode", "`none`, `column` (by output features) or `row` (by input features).",
+    "parallel_mode", "`none`, `column` (by output features) or `row` (by input features)",
     "column">;
 
 def TEQuant_BackwardOverride : TEQuant_Enum<"BackwardOverride",
@@ -114,7 +108,7 @@ def TEQuant_BackwardOverride : TEQuant_Enum<"BackwardOverride",
 ]>;
 
 def TEQuant_BackwardOverrideAttr : TEQuant_WordAttr<TEQuant_BackwardOverride,
-    "backward_override", "`none` (quantized), `high_precision` (the original operands) or `dequantized`.",
+    "backward_override", "`none` (quantized), `high_precision` (the original operands) or `dequantized`",
     "dequantized">;
 
 def TEQuant_Microbatch : TEQuant_Enum<"Microbatch",
@@ -125,7 +119,7 @@ def TEQuant_Microbatch : TEQuant_Enum<"Microbatch",
 ]>;
 
 def TEQuant_MicrobatchAttr : TEQuant_WordAttr<TEQuant_Microbatch,
-    "microbatch", "`none` (steps have no microbatches), `first` or `later`.", "first">;
+    "microbatch", "`none` (steps have no microbatches), `first` or `later`", "first">;
 
 def TEQuant_ActivationRecompute : TEQuant_Enum<"ActivationRecompute",
     "the part of a call in activation recomputation", [
@@ -136,7 +130,7 @@ def TEQuant_ActivationRecompute : TEQuant_Enum<"ActivationRecompute",
 
 def TEQuant_ActivationRecomputeAttr
     : TEQuant_WordAttr<TEQuant_ActivationRecompute, "activation_recompute",
-        "`off`, `forward` (the first pass) or `recompute` (the second).", "forward">;
+        "`off`, `forward` (the first pass) or `recompute` (the second)", "forward">;
 
 /// An enum parameter with a default, printed as a bare word.
 class TEQuant_EnumParameter<EnumAttrInfo info, string value>
