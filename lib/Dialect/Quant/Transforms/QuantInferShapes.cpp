@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "te/Dialect/Quant/Transforms/Passes.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -328,6 +329,7 @@ private:
     return llvm::TypeSwitch<Operation *, std::optional<Inferred>>(op)
         .Case<QuantizeOp>(
             [&](QuantizeOp quantize) { return inferQuantize(quantize); })
+        .Case<GemmOp>([&](GemmOp gemm) { return inferGemm(gemm); })
         .Case<DequantizeOp, UpdateUsageOp, SwizzleOp, tensor::CastOp>(
             [&](auto) { return inferFromFirst(); })
         .Case<UpdateScaleOp>([&](auto) { return inferFromFirst(); })
@@ -405,6 +407,36 @@ private:
     if (!result)
       return std::nullopt;
     inferred.operands[1] = inferred.results.front() = result;
+    return inferred;
+  }
+
+  /// P-2; what is added to has its own shape, as with `into`.
+  std::optional<Inferred> inferGemm(GemmOp gemm) {
+    Inferred inferred = unchanged();
+    SmallVector<int64_t> shape;
+    if (gemm.getAccumulator()) {
+      shape.assign(getShape(known.back()).begin(), getShape(known.back()).end());
+    } else {
+      ArrayRef<int64_t> a = getShape(known[0]), b = getShape(known[1]);
+      auto aExtents = getFlattenedExtents(a), bExtents = getFlattenedExtents(b);
+      if (failed(aExtents) || failed(bExtents) || b.empty())
+        return std::nullopt;
+      if (gemm.getLayout() == GemmLayout::NT)
+        shape.push_back(bExtents->second);
+      else
+        llvm::append_range(shape, b.drop_back());
+      shape.push_back(gemm.getLayout() == GemmLayout::TN ? aExtents->first
+                                                         : aExtents->second);
+    }
+    for (Type &result : inferred.results) {
+      if (getShape(result).size() != shape.size())
+        return std::nullopt;
+      result = merge(result, shape);
+      if (!result)
+        return std::nullopt;
+    }
+    if (gemm.getAccumulator())
+      inferred.operands.back() = inferred.results.front();
     return inferred;
   }
 

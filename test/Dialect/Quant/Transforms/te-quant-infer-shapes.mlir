@@ -52,6 +52,20 @@ func.func @reduced(%x: tensor<?x64xbf16>) -> (tensor<?x64xbf16>, tensor<1xf32>) 
   return %s, %a : tensor<?x64xbf16>, tensor<1xf32>
 }
 
+// CHECK-LABEL: func.func @gemm(
+// CHECK: te_quant.gemm TN {{.*}} -> tensor<32x16xbf16>
+// CHECK: te_quant.gemm NN {{.*}} -> tensor<32x64xbf16>
+// CHECK: te_quant.gemm NT {{.*}} -> tensor<16x64xbf16>
+// CHECK: te_quant.gemm TN {{.*}} -> tensor<?x16xbf16>
+func.func @gemm(%w: tensor<?x64xbf16>, %x: tensor<?x64xbf16>, %acc: tensor<?x16xbf16>)
+    -> (tensor<?x?xbf16>, tensor<?x?xbf16>, tensor<?x?xbf16>, tensor<?x16xbf16>) attributes {te_quant.shapes = [[16, 64], [32, 64], [-1, 16]]} {
+  %y = te_quant.gemm TN %w, %x : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xbf16>
+  %dx = te_quant.gemm NN %w, %y : tensor<?x64xbf16>, tensor<?x?xbf16> -> tensor<?x?xbf16>
+  %dw = te_quant.gemm NT %x, %y : tensor<?x64xbf16>, tensor<?x?xbf16> -> tensor<?x?xbf16>
+  %added = te_quant.gemm TN %w, %x accumulate(%acc) : tensor<?x64xbf16>, tensor<?x64xbf16>, tensor<?x16xbf16> -> tensor<?x16xbf16>
+  return %y, %dx, %dw, %added : tensor<?x?xbf16>, tensor<?x?xbf16>, tensor<?x?xbf16>, tensor<?x16xbf16>
+}
+
 // Sizes that are operands.
 // CHECK-LABEL: func.func @sizes(
 // CHECK-NOT: tensor.dim
