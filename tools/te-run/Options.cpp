@@ -39,6 +39,12 @@ static cl::opt<std::string> chipOption(
              "nothing for a module that is lowered already"),
     cl::cat(category));
 
+static cl::opt<int64_t> ranksOption(
+    "ranks", cl::value_desc("N"), cl::init(1),
+    cl::desc("Run N ranks at once, which every group of the program consists "
+             "of (default 1); see below"),
+    cl::cat(category));
+
 static cl::list<std::string> inputOption(
     "input", cl::value_desc("FILE[:SHAPE]"),
     cl::desc("Value of the next argument after flattening; see below"),
@@ -88,6 +94,11 @@ as raw little-endian bytes in C order; the inner name of a plain tensor is
 with MLIR's spelling of the dtype; a scalar has the shape []. Results that are
 updated in place or passed through are written like any other.
 
+RANKS: with --ranks=N above 1 the function runs N times at once, each in a
+thread of its own, and collectives of groups of N connect them. There are N
+times as many --input, those of rank 0 first; results go to DIR/rank0 to
+DIR/rank<N-1>.
+
 EXIT STATUS: 0, or 1 after one line on the standard error that says what is
 wrong: FILE:LINE:COLUMN: error: ... for the program, te-run: error: ... for
 everything else. Then DIR is as it was before. A fault that the emulator finds,
@@ -130,6 +141,9 @@ static Error checkOptions() {
     return createStringError("expected --chip to be one of " +
                              te::quant::TargetInfo::getKnownChips() +
                              ", but got '" + chipOption + "'");
+  if (ranksOption < 1 || ranksOption > 64)
+    return createStringError("expected --ranks to be 1 to 64, but got " +
+                             Twine(ranksOption));
   if (statsOption.getNumOccurrences() && statsOption.empty())
     return createStringError("expected --emulator-stats to name a file, but "
                              "got an empty name");
@@ -162,6 +176,7 @@ Expected<Options> te::run::parseOptions(int argc, char **argv) {
   options.file = fileOption;
   options.entry = entryOption;
   options.chip = chipOption;
+  options.ranks = ranksOption;
   options.inputs.assign(inputOption.begin(), inputOption.end());
   options.outputDirectory = outputOption;
   options.emulatorStats = statsOption;

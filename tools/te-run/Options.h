@@ -20,6 +20,7 @@ struct Options {
   std::string file;
   std::string entry;
   std::string chip;
+  int64_t ranks = 1;
   std::vector<std::string> inputs;
   std::string outputDirectory;
   /// Empty if not asked for.

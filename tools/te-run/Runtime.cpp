@@ -57,6 +57,9 @@ Expected<Runtime> te::run::openEmulator(StringRef executable) {
   resolve(runtime.memcpy, "mgpuMemcpy");
   resolve(runtime.getError, "teRuntimeGetError");
   resolve(runtime.clearError, "teRuntimeClearError");
+  resolve(runtime.setGroup, "teRuntimeSetGroup");
+  resolve(runtime.communicatorCreate, "teEmulatorCommunicatorCreate");
+  resolve(runtime.communicatorDestroy, "teEmulatorCommunicatorDestroy");
   resolve(runtime.getOptions, "teEmulatorGetOptions");
   resolve(runtime.setOptions, "teEmulatorSetOptions");
   resolve(runtime.callGuarded, "teEmulatorCallGuarded");

@@ -28,6 +28,9 @@ struct Runtime {
   decltype(&::mgpuMemcpy) memcpy;
   decltype(&::teRuntimeGetError) getError;
   decltype(&::teRuntimeClearError) clearError;
+  decltype(&::teRuntimeSetGroup) setGroup;
+  decltype(&::teEmulatorCommunicatorCreate) communicatorCreate;
+  decltype(&::teEmulatorCommunicatorDestroy) communicatorDestroy;
   decltype(&::teEmulatorGetOptions) getOptions;
   decltype(&::teEmulatorSetOptions) setOptions;
   decltype(&::teEmulatorCallGuarded) callGuarded;

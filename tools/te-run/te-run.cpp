@@ -22,8 +22,11 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "te/InitAll.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+#include <thread>
 
 using namespace llvm;
 using namespace mlir;
@@ -101,25 +104,104 @@ static Error addResults(const Program &program, const Signature &signature,
   });
 }
 
+/// Runs the programs of all ranks, each in a thread of its own where there are
+/// several. The error says what each rank found.
+static Error runRanks(ArrayRef<std::unique_ptr<Program>> programs,
+                      ArrayRef<std::vector<Input>> inputs,
+                      const Runtime &runtime) {
+  int64_t numRanks = programs.size();
+  if (numRanks == 1)
+    return programs.front()->run(inputs.front());
+  void *communicator = runtime.communicatorCreate(numRanks);
+  std::vector<std::string> messages(numRanks);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank != numRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      runtime.setGroup(nullptr, rank, numRanks, communicator);
+      if (Error error = programs[rank]->run(inputs[rank]))
+        messages[rank] = toString(std::move(error));
+      // Those that still wait for this rank fail.
+      runtime.setGroup(nullptr, rank, numRanks, nullptr);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  runtime.communicatorDestroy(communicator);
+  std::string message;
+  for (auto [rank, text] : enumerate(messages))
+    if (!text.empty())
+      message += ((message.empty() ? "rank " : "; rank ") + Twine(rank) +
+                  ": " + text)
+                     .str();
+  return message.empty() ? Error::success()
+                         : createStringError(Twine(message));
+}
+
 /// Runs the program up to results that wait for their names.
 static Error runProgram(LLVM::LLVMFuncOp function, const Signature &signature,
-                        ArrayRef<Input> inputs, const Runtime &runtime,
+                        ArrayRef<std::vector<Input>> inputs,
+                        const Runtime &runtime,
                         DiagnosticCollector &diagnostics,
-                        OutputDirectory &directory) {
-  Expected<std::unique_ptr<Program>> program =
-      Program::compile(function, signature, runtime, diagnostics);
-  if (!program)
-    return program.takeError();
-  if (Error error = (*program)->run(inputs))
+                        ArrayRef<std::unique_ptr<OutputDirectory>> directories) {
+  // Each rank has machine code, and with it constants on the device, of its
+  // own.
+  std::vector<std::unique_ptr<Program>> programs;
+  for (size_t rank = 0; rank != inputs.size(); ++rank) {
+    Expected<std::unique_ptr<Program>> program =
+        Program::compile(function, signature, runtime, diagnostics);
+    if (!program)
+      return program.takeError();
+    programs.push_back(std::move(*program));
+  }
+  if (Error error = runRanks(programs, inputs, runtime))
     return error;
-  if (Error error = addResults(**program, signature, directory))
-    return error;
-  if (Error error = (*program)->release())
-    return error;
+  for (auto [program, directory] : zip(programs, directories)) {
+    if (Error error = addResults(*program, signature, *directory))
+      return error;
+    if (Error error = program->release())
+      return error;
+  }
   if (uint64_t faults = runtime.getFaultCount())
     return createStringError("the emulator found " + Twine(faults) +
                              " faults; --emulator-stats=FILE.json lists them");
   return Error::success();
+}
+
+/// The inputs of each rank.
+static Expected<std::vector<std::vector<Input>>>
+loadInputs(const Options &options, const Signature &signature) {
+  ArrayRef<std::string> files = options.inputs;
+  size_t perRank = signature.getInputs().size();
+  std::vector<std::vector<Input>> inputs;
+  if (options.ranks > 1 && files.size() != perRank * options.ranks)
+    return createStringError(
+        "expected " + Twine(perRank) + " inputs for each of " +
+        Twine(options.ranks) + " ranks, but got " + Twine(files.size()));
+  for (int64_t rank = 0; rank != options.ranks; ++rank) {
+    Expected<std::vector<Input>> loaded = te::run::loadInputs(
+        options.ranks == 1 ? files : files.slice(rank * perRank, perRank),
+        signature.getInputs());
+    if (!loaded)
+      return loaded.takeError();
+    inputs.push_back(std::move(*loaded));
+  }
+  return inputs;
+}
+
+/// Where the results of each rank go.
+static std::vector<std::unique_ptr<OutputDirectory>>
+getOutputDirectories(const Options &options) {
+  std::vector<std::unique_ptr<OutputDirectory>> directories;
+  if (options.ranks == 1) {
+    directories.push_back(
+        std::make_unique<OutputDirectory>(options.outputDirectory));
+    return directories;
+  }
+  for (int64_t rank = 0; rank != options.ranks; ++rank) {
+    SmallString<128> path(options.outputDirectory);
+    sys::path::append(path, "rank" + Twine(rank));
+    directories.push_back(std::make_unique<OutputDirectory>(path));
+  }
+  return directories;
 }
 
 static Error run(const Options &options) {
@@ -141,8 +223,8 @@ static Error run(const Options &options) {
   Expected<Signature> signature = getSignature(*function);
   if (!signature)
     return signature.takeError();
-  Expected<std::vector<Input>> inputs =
-      loadInputs(options.inputs, signature->getInputs());
+  Expected<std::vector<std::vector<Input>>> inputs =
+      loadInputs(options, *signature);
   if (!inputs)
     return inputs.takeError();
 
@@ -155,9 +237,15 @@ static Error run(const Options &options) {
   emulatorOptions.raceChecks = writesStats;
   runtime->setOptions(emulatorOptions);
 
-  OutputDirectory directory(options.outputDirectory);
+  std::vector<std::unique_ptr<OutputDirectory>> directories =
+      getOutputDirectories(options);
+  // The first may have made what the others are in.
+  auto removeLastFirst = make_scope_exit([&] {
+    while (!directories.empty())
+      directories.pop_back();
+  });
   Error error = runProgram(*function, *signature, *inputs, *runtime,
-                           diagnostics, directory);
+                           diagnostics, directories);
   // Statistics are there to explain a failure too.
   if (writesStats && runtime->writeStats(options.emulatorStats.c_str())) {
     Error statsError = runtime->takeError();
@@ -168,8 +256,9 @@ static Error run(const Options &options) {
   }
   if (error)
     return error;
-  if (Error error = directory.commit())
-    return error;
+  for (std::unique_ptr<OutputDirectory> &directory : directories)
+    if (Error error = directory->commit())
+      return error;
   diagnostics.printWarnings(errs());
   return Error::success();
 }

@@ -50,7 +50,7 @@ def QuantToGPUPass : Pass<"te-quant-to-gpu", "::mlir::ModuleOp"> {
     are in the `gpu.module` named `te_quant_kernels`; ops of one configuration
     share both. Every buffer is device memory: `memref.alloc`, `dealloc` and
     `copy` become asynchronous gpu ops, a constant is uploaded once, a load on
-    the host is a copy back. `te_quant.check` calls the runtime.
+    the host is a copy back. `te_quant.check` and collectives call the runtime.
 
     With `gemm=library` a matrix product calls `teRuntimeGemm` of the runtime
     instead of a kernel.

@@ -5,8 +5,8 @@
 |*                                                                            *|
 |* The first part is the mgpu* ABI that MLIR's gpu-to-llvm emits; the second  *|
 |* is the error state that takes the place of abort(), the third what is done *|
-|* by a library. Every implementation of the runtime has these. The fourth    *|
-|* part belongs to the emulator alone.                                        *|
+|* by a library, the fourth collectives. Every implementation of the runtime  *|
+|* has these. The fifth part belongs to the emulator alone.                   *|
 |*                                                                            *|
 |* Nothing here aborts. The first failure of a thread becomes its sticky      *|
 |* error; until it is cleared, calls of that thread that allocate, copy, load *|
@@ -195,6 +195,47 @@ typedef struct TeGemm {
 TE_RUNTIME_EXPORT void teRuntimeGemm(const TeGemm *gemm, void *stream);
 
 /*===----------------------------------------------------------------------===*\
+|* Collectives                                                                *|
+\*===----------------------------------------------------------------------===*/
+
+/* A program names groups of ranks; the host says which ranks they are. What it
+   says holds for the calling thread: a process may run several ranks, each in
+   a thread of its own. All ranks of a group make the same calls in the same
+   order. A group that is not known, or has another size than the program was
+   compiled for, is an error. */
+
+/** Makes the calling thread `rank` of the `size` ranks that `communicator`
+    connects: an ncclComm_t on CUDA, in the emulator the result of
+    teEmulatorCommunicatorCreate. A null `group` stands for every group that has
+    no communicator of its own; a null `communicator` ends the membership. */
+TE_RUNTIME_EXPORT void teRuntimeSetGroup(const char *group, int64_t rank,
+                                         int64_t size, void *communicator);
+
+/** What teAllReduce does with the elements of the ranks. The maximum leaves NaN
+    out where another rank has a number. */
+enum TeReduction { TE_SUM = 0, TE_MAX = 1 };
+
+/** Copies the `sizeInBytes` bytes at `src` of rank k to `dst` of every rank, k
+    times as many bytes from its start. */
+TE_RUNTIME_EXPORT void teAllGather(const char *group, int64_t size,
+                                   const void *src, void *dst,
+                                   uint64_t sizeInBytes, void *stream);
+
+/** Adds the elements at `src` of all ranks and gives each rank `count` of the
+    sums, rank k those from k * count on. `format` is a TeFormat of 16 or more
+    bits, here and below. */
+TE_RUNTIME_EXPORT void teReduceScatter(const char *group, int64_t size,
+                                       const void *src, void *dst,
+                                       uint64_t count, int32_t format,
+                                       void *stream);
+
+/** Combines the `count` elements at `src` of all ranks; `dst` may be `src`. */
+TE_RUNTIME_EXPORT void teAllReduce(const char *group, int64_t size,
+                                   const void *src, void *dst, uint64_t count,
+                                   int32_t format, int32_t reduction,
+                                   void *stream);
+
+/*===----------------------------------------------------------------------===*\
 |* The emulator                                                               *|
 \*===----------------------------------------------------------------------===*/
 
@@ -212,6 +253,14 @@ typedef struct TeEmulatorOptions {
       barrier between them (default false). */
   bool raceChecks;
 } TeEmulatorOptions;
+
+/** Connects `size` ranks, each a thread of this process. Sums are made in the
+    order of the ranks in f32 and rounded once. A rank that has an error or ends
+    its membership while others wait makes their calls fail. */
+TE_RUNTIME_EXPORT void *teEmulatorCommunicatorCreate(int64_t size);
+
+/** Destroys a communicator of which no thread is a member any more. */
+TE_RUNTIME_EXPORT void teEmulatorCommunicatorDestroy(void *communicator);
 
 /** Returns the options in force. */
 TE_RUNTIME_EXPORT TeEmulatorOptions teEmulatorGetOptions(void);

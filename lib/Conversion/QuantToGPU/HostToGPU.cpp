@@ -25,9 +25,8 @@ using namespace te::quant;
 // Streams
 //===----------------------------------------------------------------------===//
 
-/// The runtime function `name`, declared when it is not yet.
-static LLVM::LLVMFuncOp getRuntimeFunction(ModuleOp module, StringRef name,
-                                           ArrayRef<Type> operands) {
+LLVM::LLVMFuncOp te::quant::getRuntimeFunction(ModuleOp module, StringRef name,
+                                               ArrayRef<Type> operands) {
   if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return existing;
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
@@ -36,18 +35,48 @@ static LLVM::LLVMFuncOp getRuntimeFunction(ModuleOp module, StringRef name,
   return LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
 }
 
+Value te::quant::getStreamHandle(OpBuilder &builder, Location loc,
+                                 Value stream) {
+  return UnrealizedConversionCastOp::create(
+             builder, loc, LLVM::LLVMPointerType::get(builder.getContext()),
+             stream)
+      .getResult(0);
+}
+
+Value te::quant::getStringPointer(OpBuilder &builder, Location loc,
+                                  ModuleOp module, StringRef text) {
+  LLVM::GlobalOp global;
+  StringAttr value = builder.getStringAttr(text + StringRef("\0", 1));
+  unsigned number = 0;
+  for (auto candidate : module.getOps<LLVM::GlobalOp>()) {
+    if (!candidate.getSymName().starts_with("te_quant_message_"))
+      continue;
+    ++number;
+    if (candidate.getValueOrNull() == value)
+      global = candidate;
+  }
+  if (!global) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size() + 1);
+    global = LLVM::GlobalOp::create(
+        builder, module.getLoc(), type, /*isConstant=*/true,
+        LLVM::Linkage::Internal,
+        ("te_quant_message_" + Twine(number)).str(), value);
+  }
+  return LLVM::AddressOfOp::create(builder, loc, global);
+}
+
 /// Waits for all work on `stream`, which stays open. `gpu.wait` would end a
 /// stream made here and take one from a caller for an event.
 static void synchronize(OpBuilder &builder, Location loc, Value stream) {
-  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  Value handle =
-      UnrealizedConversionCastOp::create(builder, loc, pointer, stream)
-          .getResult(0);
+  Value handle = getStreamHandle(builder, loc, stream);
   auto module =
       builder.getBlock()->getParentOp()->getParentOfType<ModuleOp>();
   LLVM::CallOp::create(
       builder, loc,
-      getRuntimeFunction(module, "mgpuStreamSynchronize", pointer), handle);
+      getRuntimeFunction(module, "mgpuStreamSynchronize", handle.getType()),
+      handle);
 }
 
 /// Whether nothing but calls in the module refers to `function`.
@@ -404,36 +433,11 @@ private:
     // The C ABI extends a bool to a register.
     check.setArgAttr(0, LLVM::LLVMDialect::getZExtAttrName(),
                      builder.getUnitAttr());
-    Value message = getString(loc, op.getMessage());
+    Value message = getStringPointer(builder, loc, module, op.getMessage());
     LLVM::CallOp::create(builder, loc, check,
                          ValueRange{op.getCondition(), message});
     op.erase();
     return success();
-  }
-
-  /// A pointer to a null-terminated constant string, one for each text.
-  Value getString(Location loc, StringRef text) {
-    LLVM::GlobalOp global;
-    StringAttr value =
-        builder.getStringAttr(text + StringRef("\0", 1));
-    unsigned number = 0;
-    for (auto candidate : module.getOps<LLVM::GlobalOp>()) {
-      if (!candidate.getSymName().starts_with("te_quant_message_"))
-        continue;
-      ++number;
-      if (candidate.getValueOrNull() == value)
-        global = candidate;
-    }
-    if (!global) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(module.getBody());
-      auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size() + 1);
-      global = LLVM::GlobalOp::create(
-          builder, module.getLoc(), type, /*isConstant=*/true,
-          LLVM::Linkage::Internal,
-          ("te_quant_message_" + Twine(number)).str(), value);
-    }
-    return LLVM::AddressOfOp::create(builder, loc, global);
   }
 
   func::FuncOp function;

@@ -9,7 +9,9 @@
 #define TE_LIB_CONVERSION_QUANTTOGPU_HOSTTOGPU_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace te::quant {
@@ -28,6 +30,29 @@ StreamMap addStreams(mlir::ModuleOp module);
 /// `function` into asynchronous operations on `stream`.
 llvm::LogicalResult lowerHostCode(mlir::func::FuncOp function,
                                   mlir::Value stream);
+
+/// Replaces each collective of `function` by a call of the runtime on `stream`.
+llvm::LogicalResult lowerCollectives(mlir::func::FuncOp function,
+                                     mlir::Value stream);
+
+/// Gives the buffers of `op` contiguous memory, see `packStridedOperands`.
+void packOperands(mlir::Operation *op);
+
+/// The address of a buffer's first element.
+mlir::Value getBufferPointer(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
+
+/// The stream as the runtime takes it.
+mlir::Value getStreamHandle(mlir::OpBuilder &builder, mlir::Location loc,
+                            mlir::Value stream);
+
+/// The runtime function `name`, declared when it is not yet.
+mlir::LLVM::LLVMFuncOp getRuntimeFunction(mlir::ModuleOp module,
+                                          llvm::StringRef name,
+                                          llvm::ArrayRef<mlir::Type> operands);
+
+/// A pointer to a null-terminated constant string, one for each text.
+mlir::Value getStringPointer(mlir::OpBuilder &builder, mlir::Location loc,
+                             mlir::ModuleOp module, llvm::StringRef text);
 
 } // namespace te::quant
 

@@ -8,11 +8,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HostToGPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "te/Conversion/QuantToGPU/QuantToGPU.h"
+#include "te/Dialect/Quant/IR/QuantCollectiveOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -55,7 +57,7 @@ static Value allocateLike(ImplicitLocOpBuilder &b, Value memref) {
   return memref::AllocOp::create(b, packed, sizes);
 }
 
-static void packOperands(Operation *op) {
+void te::quant::packOperands(Operation *op) {
   auto destination = cast<DestinationStyleOpInterface>(op);
   // With a no-op flag the contents of outs may have to stay, and a product may
   // be added to them.
@@ -87,6 +89,10 @@ static void packOperands(Operation *op) {
 void te::quant::packStridedOperands(func::FuncOp function) {
   for (Operation *op : getQuantOps(function))
     packOperands(op);
+  function.walk([](Operation *op) {
+    if (isa<AllGatherIntoOp, AllReduceIntoOp, ReduceScatterIntoOp>(op))
+      packOperands(op);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,8 +103,7 @@ static Value toI64(ImplicitLocOpBuilder &b, Value index) {
   return arith::IndexCastOp::create(b, b.getI64Type(), index);
 }
 
-/// The address of a buffer's first element.
-static Value getPointer(ImplicitLocOpBuilder &b, Value memref) {
+Value te::quant::getBufferPointer(ImplicitLocOpBuilder &b, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   Value address =
       toI64(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memref));
@@ -246,7 +251,7 @@ static LogicalResult lowerToCall(Operation *op, Value stream,
   SmallVector<Value> arguments;
   for (Value operand : op->getOperands())
     if (isa<MemRefType>(operand.getType()))
-      arguments.push_back(getPointer(b, operand));
+      arguments.push_back(getBufferPointer(b, operand));
   FailureOr<std::pair<Value, Value>> extents = getExtents(b, op);
   if (failed(extents))
     return failure();

@@ -43,6 +43,7 @@ struct QuantToGPU : te::quant::impl::QuantToGPUPassBase<QuantToGPU> {
                           gemm == GemmLowering::Library);
     for (auto [function, stream] : streams)
       if (failed(lowerQuantOpsToLaunches(function, stream, kernels)) ||
+          failed(lowerCollectives(function, stream)) ||
           failed(lowerHostCode(function, stream)))
         return signalPassFailure();
     attachTarget(module, *target);

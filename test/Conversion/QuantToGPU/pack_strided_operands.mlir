@@ -55,3 +55,12 @@ func.func @contiguous(%x: memref<1x64xf32, strided<[100, 1], offset: 10>>,
     outs(%d, %s : memref<1x64xf8E4M3FN>, memref<128x4xf8E8M0FNU>)
   return
 }
+
+// Collectives too.
+// CHECK-LABEL: func.func @gather(
+// CHECK: %[[P:.*]] = memref.alloc() : memref<4x3xf32>
+// CHECK: te_quant.all_gather_into ins(%[[P]] : memref<4x3xf32>) outs(%{{.*}} : memref<8x3xf32>)
+func.func @gather(%x: memref<4x3xf32, strided<[6, 1]>>, %y: memref<8x3xf32>) {
+  te_quant.all_gather_into ins(%x : memref<4x3xf32, strided<[6, 1]>>) outs(%y : memref<8x3xf32>) {group = "tp", size = 2 : i64}
+  return
+}

@@ -8,6 +8,7 @@
 #include "LayoutCache.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "te/Dialect/Quant/IR/QuantCollectiveOps.h"
 #include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantLinearOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
@@ -40,6 +41,7 @@ void TEQuantDialect::initialize() {
   registerQuantizers();
   registerTypes();
   registerOps();
+  registerCollectiveOps();
   registerGemmOps();
   registerLinearOps();
   addInterfaces<QuantAsmInterface>();
@@ -67,6 +69,16 @@ static bool isTiedEntry(Attribute attr) {
   return pair && pair.size() == 2 && pair[0] >= 0 && pair[1] >= 0;
 }
 
+/// An entry of `te_quant.shapes`.
+static bool isShapeEntry(Attribute attr) {
+  auto dims = dyn_cast<ArrayAttr>(attr);
+  return dims && llvm::all_of(dims, [](Attribute dim) {
+           auto size = dyn_cast<IntegerAttr>(dim);
+           return size && size.getType().isSignlessInteger(64) &&
+                  size.getInt() >= -1;
+         });
+}
+
 LogicalResult TEQuantDialect::verifyOperationAttribute(Operation *op,
                                                        NamedAttribute attr) {
   auto verify = [&](bool (*isEntry)(Attribute),
@@ -82,6 +94,9 @@ LogicalResult TEQuantDialect::verifyOperationAttribute(Operation *op,
   if (name == argsAttrName || name == resultsAttrName)
     return verify(isBoundaryEntry,
                   "dictionaries of 'position', 'name' and 'type'");
+  if (name == shapesAttrName)
+    return verify(isShapeEntry, "a list of sizes, -1 for an open one, for each "
+                                "argument that is a tensor");
   if (name == tiedAttrName)
     return verify(isTiedEntry, "pairs of a result and an argument");
   return success();

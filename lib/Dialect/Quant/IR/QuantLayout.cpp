@@ -288,6 +288,21 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+AffineExpr te::quant::getUnpaddedDim(AffineExpr dim) {
+  auto product = dyn_cast<AffineBinaryOpExpr>(dim);
+  if (!product || product.getKind() != AffineExprKind::Mul)
+    return dim;
+  auto quotient = dyn_cast<AffineBinaryOpExpr>(product.getLHS());
+  auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+  if (!quotient || !factor || quotient.getKind() != AffineExprKind::CeilDiv)
+    return dim;
+  auto divisor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+  if (!divisor || factor.getValue() <= 0 ||
+      divisor.getValue() % factor.getValue() != 0)
+    return dim;
+  return quotient.getLHS().ceilDiv(divisor.getValue() / factor.getValue());
+}
+
 void te::quant::printLayoutDim(raw_ostream &os, AffineExpr dim) {
   printLayoutDim(os, dim, [](unsigned symbol) -> std::string {
     return symbol == 0 ? "rows" : "cols";

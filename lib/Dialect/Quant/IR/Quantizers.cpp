@@ -139,3 +139,20 @@ std::optional<bool> te::quant::isQuantizable(QuantizerAttrInterface quantizer,
   }
   return isKnown ? std::optional<bool>(true) : std::nullopt;
 }
+
+std::optional<SmallVector<BlockConstraint>>
+te::quant::getQuantizedGatherConstraints(QuantizerAttrInterface quantizer) {
+  std::optional<SmallVector<BlockConstraint>> constraints =
+      quantizer.getGatherConstraints();
+  if (!constraints)
+    return std::nullopt;
+  switch (quantizer.getQuantizedGather()) {
+  case QuantizedGather::Never:
+    return std::nullopt;
+  case QuantizedGather::QuantizableShapes:
+    return constraints;
+  case QuantizedGather::QuantizedOrQuantizable:
+    return quantizer.getQuantizeConstraints();
+  }
+  return std::nullopt;
+}

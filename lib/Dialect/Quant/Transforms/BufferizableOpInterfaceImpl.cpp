@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "te/Dialect/Quant/IR/QuantCollectiveOps.h"
 #include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 
@@ -65,6 +66,10 @@ struct IntoOpModel
 void te::quant::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, TEQuantDialect *) {
+    AllGatherIntoOp::attachInterface<IntoOpModel<AllGatherIntoOp>>(*context);
+    AllReduceIntoOp::attachInterface<IntoOpModel<AllReduceIntoOp>>(*context);
+    ReduceScatterIntoOp::attachInterface<IntoOpModel<ReduceScatterIntoOp>>(
+        *context);
     QuantizeIntoOp::attachInterface<IntoOpModel<QuantizeIntoOp>>(*context);
     DequantizeIntoOp::attachInterface<IntoOpModel<DequantizeIntoOp>>(*context);
     SwizzleIntoOp::attachInterface<IntoOpModel<SwizzleIntoOp>>(*context);

@@ -59,6 +59,23 @@ Value LayoutEmitter::emit(AffineExpr expr) {
   return emitted[expr] = value;
 }
 
+OpFoldResult LayoutEmitter::getSize(AffineExpr expr) {
+  FailureOr<std::pair<int64_t, int64_t>> extents =
+      getFlattenedExtents(logicalShape);
+  if (succeeded(extents)) {
+    auto substitute = [&](int64_t size, unsigned position) {
+      return ShapedType::isDynamic(size)
+                 ? getAffineSymbolExpr(position, builder.getContext())
+                 : getAffineConstantExpr(size, builder.getContext());
+    };
+    expr = expr.replaceSymbols(
+        {substitute(extents->first, 0), substitute(extents->second, 1)});
+  }
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return builder.getIndexAttr(constant.getValue());
+  return emit(expr);
+}
+
 Value LayoutEmitter::emitExtent(Extent extent) {
   ArrayRef<int64_t> shape(logicalShape);
   FailureOr<std::pair<int64_t, int64_t>> extents = getFlattenedExtents(shape);

@@ -11,6 +11,7 @@
 #include "QuantExpand.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -49,6 +50,7 @@ TensorSpecConverter::TensorSpecConverter() {
 void te::quant::populateQuantExpandPatterns(const TypeConverter &converter,
                                             RewritePatternSet &patterns) {
   populateQuantExpandAssemblePatterns(converter, patterns);
+  populateQuantExpandCollectivesPatterns(converter, patterns);
   populateQuantExpandComposedPatterns(converter, patterns);
   populateQuantExpandControlFlowPatterns(converter, patterns);
   populateQuantExpandDequantizePatterns(converter, patterns);
@@ -88,10 +90,10 @@ static LogicalResult verifyExpandable(Operation *op) {
   if (!usesTensorSpec(op) && !isa<GemmOp>(op))
     return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<DequantizeOp, GemmOp, SwizzleOp, UpdateUsageOp>(
+      .Case<AllGatherOp, DequantizeOp, GemmOp, SwizzleOp, UpdateUsageOp>(
           [](auto op) { return te::quant::verifyExpandable(op); })
-      .Case<AmaxOp, AssembleOp, DisassembleOp, EmptyOp, QuantizeOp,
-            func::FuncOp, func::CallOp, func::ReturnOp, BranchOpInterface,
+      .Case<AllReduceOp, AmaxOp, AssembleOp, DisassembleOp, EmptyOp,
+            QuantizeOp, ReduceScatterOp, func::FuncOp, func::CallOp, func::ReturnOp, BranchOpInterface,
             scf::ForOp, scf::IfOp, scf::IndexSwitchOp, scf::WhileOp,
             scf::YieldOp, scf::ConditionOp, arith::SelectOp>(
           [](auto) { return success(); })
@@ -126,7 +128,8 @@ struct QuantExpandPass
     target.markUnknownOpDynamicallyLegal(
         [](Operation *op) { return !usesTensorSpec(op); });
     // These have no need of TensorSpecs.
-    target.addIllegalOp<AmaxOp, GemmOp, UpdateScaleOp>();
+    target.addIllegalOp<AllGatherOp, AllReduceOp, AmaxOp, GemmOp,
+                        ReduceScatterOp, UpdateScaleOp>();
     RewritePatternSet patterns(&getContext());
     populateQuantExpandPatterns(converter, patterns);
     ConversionConfig config;

@@ -9,14 +9,17 @@
 #define TE_LIB_DIALECT_QUANT_TRANSFORMS_QUANTEXPAND_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "te/Dialect/Quant/IR/QuantCollectiveOps.h"
 #include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
+#include "te/Dialect/Quant/Transforms/LayoutEmitter.h"
 #include "te/Dialect/Quant/Transforms/Patterns.h"
 
 namespace te::quant {
 
 /// What the pass asks before it changes anything: each emits an error and fails
 /// where the op's pattern would not apply.
+llvm::LogicalResult verifyExpandable(AllGatherOp op);
 llvm::LogicalResult verifyExpandable(DequantizeOp op);
 llvm::LogicalResult verifyExpandable(GemmOp op);
 llvm::LogicalResult verifyExpandable(SwizzleOp op);
@@ -30,6 +33,13 @@ void setBoundaryAttributes(mlir::func::FuncOp func,
 /// The amaxes that `quantizer` scales by, in new tensors.
 AmaxIntoOp emitAmaxInto(mlir::OpBuilder &builder, mlir::Location loc,
                         QuantizerAttrInterface quantizer, mlir::Value input);
+
+/// Checks at run time that the dynamic extents of `type` are multiples of the
+/// blocks of `constraints`.
+void emitBlockChecks(mlir::OpBuilder &builder, mlir::Location loc,
+                     TensorSpecType type,
+                     llvm::ArrayRef<BlockConstraint> constraints,
+                     LayoutEmitter &emitter);
 
 /// The operands of a 1:N adaptor in one list.
 llvm::SmallVector<mlir::Value>

@@ -39,13 +39,13 @@ static void emitStaticDimChecks(OpBuilder &builder, Location loc, Value input,
   }
 }
 
-/// Dynamic extents are multiples of the blocks of each present direction.
-static void emitBlockChecks(OpBuilder &builder, Location loc,
-                            TensorSpecType type, LayoutEmitter &emitter) {
+void te::quant::emitBlockChecks(OpBuilder &builder, Location loc,
+                                TensorSpecType type,
+                                ArrayRef<BlockConstraint> constraints,
+                                LayoutEmitter &emitter) {
   auto [rows, cols] = *getFlattenedExtents(type.getShape());
   SmallVector<std::pair<Extent, int64_t>> seen;
-  for (BlockConstraint constraint :
-       type.getQuantizer().getQuantizeConstraints()) {
+  for (BlockConstraint constraint : constraints) {
     Extent extent = constraint.extent;
     if (!ShapedType::isDynamic(extent == Extent::Rows ? rows : cols) ||
         llvm::is_contained(seen, std::pair(extent, constraint.block)))
@@ -105,7 +105,8 @@ struct ExpandQuantizeOp : OpConversionPattern<QuantizeOp> {
 
     LayoutEmitter emitter(rewriter, loc,
                           getLogicalDims(rewriter, loc, input, shape));
-    emitBlockChecks(rewriter, loc, type.withShape(shape), emitter);
+    emitBlockChecks(rewriter, loc, type.withShape(shape),
+                    type.getQuantizer().getQuantizeConstraints(), emitter);
 
     SmallVector<Value> outs(adaptor.getInto());
     if (op.getInto()) {

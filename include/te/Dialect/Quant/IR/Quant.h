@@ -175,6 +175,15 @@ void printBlockConstraint(llvm::raw_ostream &os, TensorSpecType type,
 std::optional<bool> isQuantizable(QuantizerAttrInterface quantizer,
                                   llvm::ArrayRef<int64_t> logicalShape);
 
+/// Extents that must be multiples of a block for a tensor that is quantized
+/// already to be gathered as it is, or nothing when it never is (B-5).
+std::optional<llvm::SmallVector<BlockConstraint>>
+getQuantizedGatherConstraints(QuantizerAttrInterface quantizer);
+
+/// How much of a dim of a layout holds values: `dim` without rounding up to a
+/// multiple, `e ceildiv (n / k)` of `(e ceildiv n) * k`.
+mlir::AffineExpr getUnpaddedDim(mlir::AffineExpr dim);
+
 /// Prints one dim of a layout in affine syntax over `rows`, `cols`, `leading`.
 void printLayoutDim(llvm::raw_ostream &os, mlir::AffineExpr dim);
 

@@ -8,6 +8,7 @@
 #ifndef TE_DIALECT_QUANT_IR_QUANTALLOPS_TD
 #define TE_DIALECT_QUANT_IR_QUANTALLOPS_TD
 
+include "te/Dialect/Quant/IR/QuantCollectiveOps.td"
 include "te/Dialect/Quant/IR/QuantGemmOps.td"
 include "te/Dialect/Quant/IR/QuantLinearOps.td"
 include "te/Dialect/Quant/IR/QuantOps.td"

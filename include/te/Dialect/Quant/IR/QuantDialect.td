@@ -47,12 +47,16 @@ def TEQuant_Dialect : Dialect {
     /// On a function after bufferization: pairs of a flattened result that left
     /// the signature and the flattened argument whose buffer it is.
     static constexpr ::llvm::StringLiteral tiedAttrName{"te_quant.tied"};
+    /// On a public function before shape inference: the shape of each argument
+    /// that is a tensor, -1 where it stays open.
+    static constexpr ::llvm::StringLiteral shapesAttrName{"te_quant.shapes"};
 
   private:
     void registerLayoutAttribute();
     void registerQuantizers();
     void registerTypes();
     void registerOps();
+    void registerCollectiveOps();
     void registerGemmOps();
     void registerLinearOps();
 

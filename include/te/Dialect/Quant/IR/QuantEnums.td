@@ -132,6 +132,27 @@ def TEQuant_ActivationRecomputeAttr
     : TEQuant_WordAttr<TEQuant_ActivationRecompute, "activation_recompute",
         "`off`, `forward` (the first pass) or `recompute` (the second)", "forward">;
 
+def TEQuant_Reduction : TEQuant_Enum<"Reduction",
+    "how a collective combines the elements of its ranks", [
+  I32EnumAttrCase<"Sum", 0, "sum">,
+  I32EnumAttrCase<"Max", 1, "max">,
+]>;
+
+def TEQuant_ReductionAttr : EnumAttr<TEQuant_Dialect, TEQuant_Reduction,
+                                     "reduction"> {
+  let assemblyFormat = "$value";
+  let summary = "how a collective combines the elements of its ranks";
+  let description = [{
+    `sum` or `max`.
+
+    Example:
+
+    ```mlir
+    #te_quant<reduction sum>
+    ```
+  }];
+}
+
 /// An enum parameter with a default, printed as a bare word.
 class TEQuant_EnumParameter<EnumAttrInfo info, string value>
     : EnumParameter<info> {

@@ -31,6 +31,10 @@ public:
                                           builder.getContext()));
   }
 
+  /// A size over rows and columns that cannot be negative, as an attribute
+  /// where it is static.
+  mlir::OpFoldResult getSize(mlir::AffineExpr expr);
+
   /// Shape of inner tensor `index` of `layout`. A size that a layout makes
   /// negative is checked at run time and taken as zero.
   llvm::SmallVector<mlir::OpFoldResult> getShape(LayoutAttr layout,

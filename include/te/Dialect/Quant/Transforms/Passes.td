@@ -57,10 +57,82 @@ def QuantExpandPass : Pass<"te-quant-expand", "::mlir::ModuleOp"> {
     dynamic extents are multiples of the blocks of each present direction, and
     that an input has the static dims of the result and the shape of `into`.
 
+    A collective of a group of one rank is its operand. Otherwise each inner
+    tensor is gathered without its padding; where the gathered dim is not the
+    outermost in memory, a transposition puts the parts of the ranks in place.
+
     Fails on an operation with TensorSpec operands or results that is none of
     the above, on a usage change that derives a representation, and where a
     dynamic size cannot be told from the inner tensors.
   }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::te::quant::TEQuantDialect"
+  ];
+}
+
+def QuantInferShapesPass : Pass<"te-quant-infer-shapes", "::mlir::ModuleOp"> {
+  let summary = "make dynamic dims static where shapes are known";
+  let description = [{
+    Before: TensorSpecs and ranked tensors, some with dynamic dims; entry points
+    may say what shapes they are called with. After: each value whose dims follow
+    from static ones has them in its type.
+
+    ```mlir
+    #q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>
+    func.func @f(%x: tensor<?x64xbf16>) -> !te_quant.tensor<?x64xbf16, #q>
+        attributes {te_quant.shapes = [[32, 64]]} {
+      %q = te_quant.quantize %x : tensor<?x64xbf16> -> !te_quant.tensor<?x64xbf16, #q>
+      return %q : !te_quant.tensor<?x64xbf16, #q>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    #q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>
+    func.func @f(%x: tensor<32x64xbf16>) -> !te_quant.tensor<32x64xbf16, #q> {
+      %q = te_quant.quantize %x : tensor<32x64xbf16> -> !te_quant.tensor<32x64xbf16, #q>
+      return %q : !te_quant.tensor<32x64xbf16, #q>
+    }
+    ```
+
+    `te_quant.shapes` of a public function lists a shape for each argument that
+    is a ranked tensor or a TensorSpec, with -1 for a dim that stays open. It
+    goes away. The function's arguments and results change their types; a
+    private function's do when all its callers agree, and are left alone when
+    its symbol is used by anything but `func.call`. Public functions without
+    shapes keep their types, so do declarations.
+
+    Sizes are followed through all ops of this dialect, ops that implement
+    `InferTypeOpInterface`, elementwise ops, destination style and linalg (a
+    loop has one size), `tensor.empty`, `dim`, `cast`, `extract_slice`,
+    `insert_slice`, `expand_shape` and `collapse_shape`, integer arithmetic on
+    them, `scf` and every other region control flow, `cf` branches and calls.
+    Where paths meet with different sizes a dim stays dynamic;
+    `te-quant-print-layout` prints it as an expression over the logical dims.
+
+    An op that is not known to take other types keeps its own, between a
+    `tensor.cast`, or for TensorSpecs a `disassemble` and an `assemble`, on
+    either side. So does one whose types contradict what is known, which only an
+    op that is never reached may have: on an op of this dialect that is a
+    warning, as its checks are left to run time. Nothing is rejected for it.
+
+    | option | meaning |
+    |---|---|
+    | `entry` | a public function, beside those with an attribute |
+    | `input-shapes` | its shapes, as `32x64,?x16`; a tensor of rank 0 has none |
+
+    Sizes do not flow from results to operands, and a dim that is known to equal
+    another dynamic one stays dynamic. Fails on shapes that do not fit the
+    arguments, and on a call in the module whose operands contradict them.
+  }];
+  let options = [
+    Option<"entry", "entry", "std::string", "\"\"",
+           "Function that is called with the shapes of 'input-shapes'">,
+    Option<"inputShapes", "input-shapes", "std::string", "\"\"",
+           "Shapes of its tensor arguments, e.g. 32x64,?x16">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",
     "::te::quant::TEQuantDialect"

@@ -1,0 +1,22 @@
+//===- QuantCollectiveOps.h - operations across the ranks of a group ------===//
+//
+// Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TE_DIALECT_QUANT_IR_QUANTCOLLECTIVEOPS_H
+#define TE_DIALECT_QUANT_IR_QUANTCOLLECTIVEOPS_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "te/Dialect/Quant/IR/Quant.h"
+
+#define GET_OP_CLASSES
+#include "te/Dialect/Quant/IR/QuantCollectiveOps.h.inc"
+
+#endif // TE_DIALECT_QUANT_IR_QUANTCOLLECTIVEOPS_H
