@@ -50,6 +50,13 @@ static cl::opt<std::string> outputOption(
              "is not there"),
     cl::cat(category));
 
+static cl::list<std::string> loadOption(
+    "load", cl::value_desc("LIB"),
+    cl::desc("Shared library with functions that the program calls, such as "
+             "those that a custom quantizer names: a path with a slash, or a "
+             "name that the loader finds"),
+    cl::cat(category));
+
 static cl::opt<std::string> statsOption(
     "emulator-stats", cl::value_desc("FILE.json"),
     cl::desc("Count memory traffic, check for races, and write for each kernel "
@@ -163,6 +170,7 @@ Expected<Options> te::run::parseOptions(int argc, char **argv) {
   options.entry = entryOption;
   options.chip = chipOption;
   options.inputs.assign(inputOption.begin(), inputOption.end());
+  options.libraries.assign(loadOption.begin(), loadOption.end());
   options.outputDirectory = outputOption;
   options.emulatorStats = statsOption;
   return options;

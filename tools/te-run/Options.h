@@ -21,6 +21,8 @@ struct Options {
   std::string entry;
   std::string chip;
   std::vector<std::string> inputs;
+  /// Shared libraries with functions that the program calls.
+  std::vector<std::string> libraries;
   std::string outputDirectory;
   /// Empty if not asked for.
   std::string emulatorStats;

@@ -67,3 +67,12 @@ Expected<Runtime> te::run::openEmulator(StringRef executable) {
                              "' lacks the function '" + missing + "'");
   return runtime;
 }
+
+Error te::run::loadLibrary(const std::string &path) {
+  std::string message;
+  if (sys::DynamicLibrary::getPermanentLibrary(path.c_str(), &message)
+          .isValid())
+    return Error::success();
+  // The loader's message begins with the path.
+  return createStringError("cannot load " + message);
+}
