@@ -76,8 +76,8 @@ def QuantSetTargetPass : Pass<"te-quant-set-target", "::mlir::ModuleOp"> {
     Both change what inner tensors mean, so the pass belongs before anything
     that names them. Fails on an unknown chip, and at the op where the rewritten
     module would not be valid (an `assemble` of inner tensors that are there no
-    more, a usage change that the rule forbids); the module is then as it was.
-    No pipeline runs it.
+    more, a usage change that the rule forbids, compact scales that have become
+    a tensor of their own); the module is then as it was. No pipeline runs it.
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_90a\"",

@@ -8,8 +8,9 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Verifier.h"
 #include "te/Conversion/Passes.h"
-#include "te/Dialect/Quant/IR/Quant.h"
+#include "te/Dialect/Quant/IR/QuantOps.h"
 #include "te/Target/TargetInfo.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace te::quant {
 #define GEN_PASS_DEF_QUANTSETTARGETPASS
@@ -18,6 +19,43 @@ namespace te::quant {
 
 using namespace mlir;
 using namespace te::quant;
+
+static QuantizerAttrInterface withGemmOrder(QuantizerAttrInterface quantizer) {
+  return quantizer.hasGemmScaleOrder() ? quantizer.withOptimizeForGemm(true)
+                                       : quantizer;
+}
+
+/// The quantizer whose inner tensors `op` has as operands or results, or null.
+static Attribute getQuantizerOfInners(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Attribute>(op)
+      .Case([](AssembleOp assemble) {
+        return assemble.getResult().getType().getQuantizer();
+      })
+      .Case([](DisassembleOp disassemble) {
+        return disassemble.getInput().getType().getQuantizer();
+      })
+      .Case<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp, DeriveIntoOp>(
+          [](auto into) { return into.getQuantizer(); })
+      .Default([](Operation *) { return Attribute(); });
+}
+
+/// Bytes that a program names stay in the order that they have, which no type
+/// of theirs would tell.
+static LogicalResult verifyGemmOrder(ModuleOp module) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([](QuantizerAttrInterface quantizer) {
+    return std::optional<Attribute>(withGemmOrder(quantizer));
+  });
+  WalkResult result = module.walk([&](Operation *op) {
+    Attribute quantizer = getQuantizerOfInners(op);
+    if (!quantizer || replacer.replace(quantizer) == quantizer)
+      return WalkResult::advance();
+    op->emitOpError() << "has scales in compact order as a tensor of their "
+                         "own, which 'optimize-for-gemm' cannot reorder";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
 
 namespace {
 struct QuantSetTarget
@@ -34,14 +72,16 @@ struct QuantSetTarget
       return signalPassFailure();
     }
 
+    if (optimizeForGemm && failed(verifyGemmOrder(module)))
+      return signalPassFailure();
+
     AttrTypeReplacer replacer;
-    replacer.addReplacement(
-        [&](QuantizerAttrInterface quantizer) -> std::optional<Attribute> {
-          quantizer = quantizer.withNonTNGemm(target->hasNonTNFP8Gemm);
-          if (optimizeForGemm && quantizer.hasGemmScaleOrder())
-            quantizer = quantizer.withOptimizeForGemm(true);
-          return Attribute(quantizer);
-        });
+    replacer.addReplacement([&](QuantizerAttrInterface quantizer) {
+      quantizer = quantizer.withNonTNGemm(target->hasNonTNFP8Gemm);
+      if (optimizeForGemm)
+        quantizer = withGemmOrder(quantizer);
+      return std::optional<Attribute>(quantizer);
+    });
     // Only verification can tell whether the module may change: what does not
     // fit the new types may be an op of any dialect.
     OwningOpRef<ModuleOp> rewritten = module.clone();

@@ -17,6 +17,10 @@
     rowwise = #te_quant.float8_current_scaling<f8E4M3FN>,
     columnwise = #te_quant.mxfp8<f8E4M3FN>>>
 
+// Attributes of ops have short names.
+// NONTN: #[[DELAYED:.*]] = #te_quant.float8_delayed_scaling<f8E5M2, non_tn_gemm = true>
+// TN: #[[DELAYED:.*]] = #te_quant.float8_delayed_scaling<f8E5M2>
+
 // Functions, calls and block arguments.
 // CHECK-LABEL: func.func private @declared(
 // NONTN-SAME: tensor<8x16xbf16, #te_quant.float8_current_scaling<f8E4M3FN, amax_epsilon = {{[^,]*}}, non_tn_gemm = true>>)
@@ -40,14 +44,16 @@ func.func @calls(%x: tensor<8x16xbf16>) -> !set {
 
 // Attributes of ops, and of functions.
 // CHECK-LABEL: func.func @attributes(
-// NONTN-SAME: my.quantizer = #te_quant.float8_delayed_scaling<f8E5M2, non_tn_gemm = true>
-// TN-SAME: my.quantizer = #te_quant.float8_delayed_scaling<f8E5M2>
+// NONTN-SAME: my.quantizer = #[[DELAYED]]}
+// TN-SAME: my.quantizer = #[[DELAYED]]}
 func.func @attributes(%x: tensor<?x16xbf16>, %h: tensor<4xf32>, %s: tensor<1xf32>)
     -> (!delayed, tensor<1xf32>, tensor<4xf32>, tensor<1xf32>) attributes {
     my.quantizer = #te_quant.float8_delayed_scaling<f8E5M2, non_tn_gemm = true>} {
   // NONTN: te_quant.quantize {{.*}} -> !te_quant.tensor<?x16xbf16, #te_quant.float8_delayed_scaling<f8E5M2, usage = rowwise, non_tn_gemm = true>>
   // TN: te_quant.quantize {{.*}} -> !te_quant.tensor<?x16xbf16, #te_quant.float8_delayed_scaling<f8E5M2, usage = rowwise>>
   %q, %a = te_quant.quantize %x scale(%s) : tensor<?x16xbf16>, tensor<1xf32> -> !delayed, tensor<1xf32>
+  // NONTN: te_quant.update_scale #[[DELAYED]] max
+  // TN: te_quant.update_scale #[[DELAYED]] max
   %h2, %s2 = te_quant.update_scale #te_quant.float8_delayed_scaling<f8E5M2> max %h, %a, %s
     : tensor<4xf32>, tensor<1xf32>, tensor<1xf32>
   return %q, %a, %h2, %s2 : !delayed, tensor<1xf32>, tensor<4xf32>, tensor<1xf32>

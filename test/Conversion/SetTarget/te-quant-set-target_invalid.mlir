@@ -1,6 +1,7 @@
 // A module that would not be valid with the chip's quantizers is refused at the op.
 // RUN: te-opt %s --te-quant-set-target=chip=sm_100a --split-input-file --verify-diagnostics
-// RUN: not te-opt %s --te-quant-set-target=chip=sm_12 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: echo "module {}" | not te-opt --te-quant-set-target=chip=sm_12 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: te-opt %S/Inputs/named_scales.mlir --te-quant-set-target="chip=sm_100a optimize-for-gemm=true" --split-input-file --verify-diagnostics
 // CHIP: error: unknown chip 'sm_12', expected one of sm_80, {{.*}}sm_100a
 
 !q = !te_quant.tensor<8x16xbf16, #te_quant.float8_current_scaling<f8E4M3FN>>
