@@ -137,6 +137,9 @@ static Error checkOptions() {
     return createStringError("expected --chip to be one of " +
                              te::quant::TargetInfo::getKnownChips() +
                              ", but got '" + chipOption + "'");
+  if (is_contained(loadOption, ""))
+    return createStringError("expected --load to name a library, but got an "
+                             "empty name");
   if (statsOption.getNumOccurrences() && statsOption.empty())
     return createStringError("expected --emulator-stats to name a file, but "
                              "got an empty name");

@@ -164,6 +164,9 @@ def main():
     runner.check_error(
         "te-run: error: cannot load ./no_such_library.so: ",
         lambda command: command + ["--load=./no_such_library.so"])
+    runner.check_error(
+        "te-run: error: expected --load to name a library, but got an empty "
+        "name", lambda command: command + ["--load="])
     print(f"{runner.count - runner.failures} of {runner.count} comparisons hold")
     return 1 if runner.failures else 0
 
