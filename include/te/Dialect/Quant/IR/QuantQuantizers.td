@@ -361,13 +361,14 @@ def TEQuant_CustomAttr : TEQuant_QuantizerAttr<"Custom", "custom",
     | argument | meaning |
     |---|---|
     | `input`, `output` | the tensor in high precision, row-major; f32, bf16 or f16 |
-    | `inner0, ...` | the inner tensors in canonical order, row-major |
+    | `inner0, ...` | the inner tensors present, in canonical order, row-major |
     | `rows`, `cols` | the product of all dims but the last, and the last |
     | `stream` | the stream that orders all work of the call |
 
     Pointers are device memory, aligned to their element and no further. Every
     byte of the outputs is written, padding included. One name stands for one
-    element type of input or output: a second one in a program is an error.
+    element type of input or output and one set of inner tensors: a second one in
+    a program is an error.
 
     An empty tensor makes no call, and neither does anything after the runtime's
     error is set. A `noop` flag is no argument: the host waits for the stream,
