@@ -14,6 +14,7 @@ class MLIRContext;
 
 namespace te::quant {
 
+void attachCustomKernels(mlir::MLIRContext *context);
 void attachFloat8BlockScalingKernels(mlir::MLIRContext *context);
 void attachFloat8CurrentScalingKernels(mlir::MLIRContext *context);
 void attachFloat8DelayedScalingKernels(mlir::MLIRContext *context);

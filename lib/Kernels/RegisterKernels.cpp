@@ -20,6 +20,7 @@ struct Family {
 
 /// One line for each family.
 static constexpr Family families[] = {
+    {CustomAttr::getMnemonic(), attachCustomKernels},
     {Float8BlockScalingAttr::getMnemonic(), attachFloat8BlockScalingKernels},
     {Float8CurrentScalingAttr::getMnemonic(),
      attachFloat8CurrentScalingKernels},

@@ -56,6 +56,13 @@ static cl::opt<std::string> outputOption(
              "is not there"),
     cl::cat(category));
 
+static cl::list<std::string> loadOption(
+    "load", cl::value_desc("LIB"),
+    cl::desc("Shared library with functions that the program calls, such as "
+             "those that a custom quantizer names: a path with a slash, or a "
+             "name that the loader finds"),
+    cl::cat(category));
+
 static cl::opt<std::string> statsOption(
     "emulator-stats", cl::value_desc("FILE.json"),
     cl::desc("Count memory traffic, check for races, and write for each kernel "
@@ -144,6 +151,9 @@ static Error checkOptions() {
   if (ranksOption < 1 || ranksOption > 64)
     return createStringError("expected --ranks to be 1 to 64, but got " +
                              Twine(ranksOption));
+  if (is_contained(loadOption, ""))
+    return createStringError("expected --load to name a library, but got an "
+                             "empty name");
   if (statsOption.getNumOccurrences() && statsOption.empty())
     return createStringError("expected --emulator-stats to name a file, but "
                              "got an empty name");
@@ -178,6 +188,7 @@ Expected<Options> te::run::parseOptions(int argc, char **argv) {
   options.chip = chipOption;
   options.ranks = ranksOption;
   options.inputs.assign(inputOption.begin(), inputOption.end());
+  options.libraries.assign(loadOption.begin(), loadOption.end());
   options.outputDirectory = outputOption;
   options.emulatorStats = statsOption;
   return options;

@@ -22,6 +22,8 @@ struct Options {
   std::string chip;
   int64_t ranks = 1;
   std::vector<std::string> inputs;
+  /// Shared libraries with functions that the program calls.
+  std::vector<std::string> libraries;
   std::string outputDirectory;
   /// Empty if not asked for.
   std::string emulatorStats;

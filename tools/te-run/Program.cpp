@@ -38,7 +38,8 @@ static Error checkSymbols(const llvm::Module &module) {
         !sys::DynamicLibrary::SearchForAddressOfSymbol(value.getName().str()))
       return createStringError(
           "expected '" + value.getName() +
-          "' to be defined in the module, the runtime or the C library");
+          "' to be defined in the module, the runtime, a library of --load "
+          "or the C library");
   // The engine wraps each function in another of this name.
   for (const llvm::Function &function : module)
     if (!function.isDeclaration() &&

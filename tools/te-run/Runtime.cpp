@@ -12,6 +12,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <dlfcn.h>
+
 using namespace llvm;
 using namespace te::run;
 
@@ -69,4 +71,15 @@ Expected<Runtime> te::run::openEmulator(StringRef executable) {
     return createStringError("the emulator '" + runtime.path +
                              "' lacks the function '" + missing + "'");
   return runtime;
+}
+
+Error te::run::loadLibrary(const std::string &path) {
+  // Symbols are resolved now: one that is missing would end the process when
+  // it is called.
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library)
+    // The loader's message begins with the path.
+    return createStringError(Twine("cannot load ") + dlerror());
+  sys::DynamicLibrary::addPermanentLibrary(library);
+  return Error::success();
 }

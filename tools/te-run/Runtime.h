@@ -44,6 +44,10 @@ struct Runtime {
 /// Opens the emulator from the library folder beside the executable's.
 llvm::Expected<Runtime> openEmulator(llvm::StringRef executable);
 
+/// Opens a library whose functions compiled code may call, for as long as the
+/// process lives. It finds those of a runtime that was opened before.
+llvm::Error loadLibrary(const std::string &path);
+
 } // namespace te::run
 
 #endif // TE_RUN_RUNTIME_H

@@ -231,6 +231,9 @@ static Error run(const Options &options) {
   Expected<Runtime> runtime = openEmulator(options.executable);
   if (!runtime)
     return runtime.takeError();
+  for (const std::string &library : options.libraries)
+    if (Error error = loadLibrary(library))
+      return error;
   bool writesStats = !options.emulatorStats.empty();
   TeEmulatorOptions emulatorOptions = runtime->getOptions();
   emulatorOptions.statistics = writesStats;

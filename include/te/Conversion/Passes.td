@@ -42,6 +42,51 @@ def QuantPrepareGPULoopsPass
   ];
 }
 
+def QuantSetTargetPass : Pass<"te-quant-set-target", "::mlir::ModuleOp"> {
+  let summary = "rewrite quantizers to what a chip's GEMMs take";
+  let description = [{
+    A type's layout never depends on the module around it; this pass makes a
+    module's types those of a chip. It rewrites every quantizer, in types of
+    values, block arguments and functions, in attributes and inside other
+    quantizers:
+
+    * `non_tn_gemm` of per-tensor FP8 is set where the chip's FP8 GEMMs take
+      every transpose combination and cleared elsewhere;
+    * with the option `optimize-for-gemm`, families whose scales have a GEMM
+      order get `optimize_for_gemm`.
+
+    ```mlir
+    !q = !te_quant.tensor<8x16xbf16, #te_quant.float8_current_scaling<f8E4M3FN>>
+    func.func @f(%x: tensor<8x16xbf16>) -> !q {
+      %q = te_quant.quantize %x : tensor<8x16xbf16> -> !q
+      return %q : !q
+    }
+    ```
+
+    becomes for sm_100a
+
+    ```mlir
+    !q = !te_quant.tensor<8x16xbf16, #te_quant.float8_current_scaling<f8E4M3FN, non_tn_gemm = true>>
+    func.func @f(%x: tensor<8x16xbf16>) -> !q {
+      %q = te_quant.quantize %x : tensor<8x16xbf16> -> !q
+      return %q : !q
+    }
+    ```
+
+    Both change what inner tensors mean, so the pass belongs before anything
+    that names them. Fails on an unknown chip, and at the op where the rewritten
+    module would not be valid (an `assemble` of inner tensors that are there no
+    more, a usage change that the rule forbids, compact scales that have become
+    a tensor of their own); the module is then as it was. No pipeline runs it.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_90a\"",
+           "GPU whose GEMMs are meant, e.g. sm_100a">,
+    Option<"optimizeForGemm", "optimize-for-gemm", "bool", "false",
+           "put scales in GEMM order where a family has one">
+  ];
+}
+
 def QuantToGPUPass : Pass<"te-quant-to-gpu", "::mlir::ModuleOp"> {
   let summary = "launch kernels for quantized ops and put all buffers on the device";
   let description = [{

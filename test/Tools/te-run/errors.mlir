@@ -95,7 +95,7 @@
 // Code that cannot be linked.
 // REDEFINE: %{arguments} = %t/unresolved.mlir --entry=f %{rest}
 // RUN: %{fail} UNRESOLVED
-// UNRESOLVED:te-run: error: expected 'defined_nowhere' to be defined in the module, the runtime or the C library
+// UNRESOLVED:te-run: error: expected 'defined_nowhere' to be defined in the module, the runtime, a library of --load or the C library
 // REDEFINE: %{arguments} = %t/wrapper.mlir --entry=f %{rest}
 // RUN: %{fail} WRAPPER
 // WRAPPER:te-run: error: expected no function beside 'f' to have the name '_mlir_f'

@@ -101,6 +101,13 @@ Float8CurrentScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
              getInternal(), optimizeForGemm);
 }
 
+QuantizerAttrInterface
+Float8CurrentScalingAttr::withNonTNGemm(bool nonTNGemm) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), getForcePow_2Scales(),
+             getAmaxEpsilon(), getWithAmaxReduction(), nonTNGemm,
+             getInternal(), getOptimizeForGemm());
+}
+
 LayoutAttr Float8CurrentScalingAttr::computeLayout(Type) const {
   return computePerTensorLayout(getFp8Dtype(), getUsage(), getNonTnGemm());
 }
@@ -170,6 +177,12 @@ QuantizerAttrInterface
 Float8DelayedScalingAttr::withOptimizeForGemm(bool optimizeForGemm) const {
   return get(getContext(), getFp8Dtype(), getUsage(), getNonTnGemm(),
              getInternal(), optimizeForGemm);
+}
+
+QuantizerAttrInterface
+Float8DelayedScalingAttr::withNonTNGemm(bool nonTNGemm) const {
+  return get(getContext(), getFp8Dtype(), getUsage(), nonTNGemm, getInternal(),
+             getOptimizeForGemm());
 }
 
 LayoutAttr Float8DelayedScalingAttr::computeLayout(Type) const {

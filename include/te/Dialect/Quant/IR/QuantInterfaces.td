@@ -47,6 +47,12 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
       }], "::llvm::SmallVector<::mlir::StringAttr>", "getGemmOrderedInners",
       (ins), [{}], [{ return {}; }]>,
     InterfaceMethod<[{
+        The same quantizer as a chip wants it whose per-tensor FP8 GEMMs take
+        every transpose combination, or TN only. Itself for a family that the
+        rule does not touch.
+      }], "::te::quant::QuantizerAttrInterface", "withNonTNGemm",
+      (ins "bool":$nonTNGemm), [{}], [{ return $_attr; }]>,
+    InterfaceMethod<[{
         Whether the only inner tensor is the tensor itself in its nominal dtype:
         quantizing it computes nothing.
       }], "bool", "isIdentity", (ins), [{}], [{ return false; }]>,

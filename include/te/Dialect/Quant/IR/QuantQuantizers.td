@@ -50,6 +50,10 @@ defvar declareSignature = [{
     QuantizeSignature getQuantizeSignature() const;
 }];
 
+defvar declareNonTNGemm = [{
+    QuantizerAttrInterface withNonTNGemm(bool nonTNGemm) const;
+}];
+
 defvar declareGemmOrderedInners = [{
     ::llvm::SmallVector<::mlir::StringAttr> getGemmOrderedInners() const;
 }];
@@ -76,7 +80,7 @@ def TEQuant_Float8CurrentScalingAttr
     : TEQuant_QuantizerAttr<"Float8CurrentScaling",
         "float8_current_scaling",
         !strconcat(declareSignature, declareGemmOperand, declareSumsRows,
-                   declareQuantizedGather)> {
+                   declareQuantizedGather, declareNonTNGemm)> {
   let summary = "per-tensor FP8 with the scale of the tensor's own amax";
   let description = [{
     `scale = fp8_max / amax`, `data = fp8(x * scale)`, `x = data * scale_inv`.
@@ -117,7 +121,7 @@ def TEQuant_Float8DelayedScalingAttr
     : TEQuant_QuantizerAttr<"Float8DelayedScaling",
         "float8_delayed_scaling",
         !strconcat(declareSignature, declareGemmOperand, declareSumsRows,
-                   declareQuantizedGather)> {
+                   declareQuantizedGather, declareNonTNGemm)> {
   let summary = "per-tensor FP8 with a scale from the history of amaxes";
   let description = [{
     Inner tensors as `float8_current_scaling`. The scale is an operand of
@@ -341,16 +345,45 @@ def TEQuant_CustomAttr : TEQuant_QuantizerAttr<"Custom", "custom",
     the names of all inner tensors begin with `rowwise_` or `columnwise_` the
     format has usages, which are those the names say; any other has both.
     `storage_order` declares the canonical order (the layout's own when left
-    out); a layout in another order is an error. `quantize` and `dequantize`
-    name external functions that do the work.
+    out); a layout in another order is an error.
+
+    `quantize` and `dequantize` name functions with the C ABI that do the work:
+    host functions, which launch what they like on the stream. A tensor is
+    flattened to rows and columns.
+
+    ```c
+    void quantize(const void *input, void *inner0, ..., void *innerN,
+                  int64_t rows, int64_t cols, void *stream);
+    void dequantize(const void *inner0, ..., const void *innerN, void *output,
+                    int64_t rows, int64_t cols, void *stream);
+    ```
+
+    | argument | meaning |
+    |---|---|
+    | `input`, `output` | the tensor in high precision, row-major; f32, bf16 or f16 |
+    | `inner0, ...` | the inner tensors present, in canonical order, row-major |
+    | `rows`, `cols` | the product of all dims but the last, and the last |
+    | `stream` | the stream that orders all work of the call |
+
+    Pointers are device memory, aligned to their element and no further. Every
+    byte of the outputs is written, padding included. One name stands for one
+    element type of input or output and one set of inner tensors: a second one in
+    a program is an error.
+
+    An empty tensor makes no call, and neither does anything after the runtime's
+    error is set. A `noop` flag is no argument: the host waits for the stream,
+    reads the flag and leaves the call out where it is exactly 1.0. The function
+    is found when the program is linked or loaded, or in the module, as an
+    `llvm.func` or a public `func.func` with a body and this type. Without a
+    name the op that needs it is refused.
 
     Example:
 
     ```mlir
-    #te_quant.custom<"int4_groups",
-      layout = #te_quant.layout<packed : i8[leading, cols ceildiv 2],
-                                scale : f16[rows, cols ceildiv 64]>,
-      storage_order = ["packed", "scale"]>
+    #te_quant.custom<"int8_rows",
+      layout = #te_quant.layout<codes : i8[leading, cols], scale : f32[rows]>,
+      storage_order = ["codes", "scale"],
+      quantize = "int8_rows_quantize", dequantize = "int8_rows_dequantize">
     ```
   }];
   let parameters = (ins
