@@ -26,6 +26,9 @@ using namespace te::reference;
 
 static constexpr const char *scalarType = "tensor<1xf32>";
 
+/// What is quantized, and what it is decoded to.
+static constexpr DType dtypes[] = {DType::F32, DType::BF16, DType::F16};
+
 static InnerTensor makeTensor(const char *name, DType dtype,
                               std::vector<size_t> shape, Bytes bytes) {
   return {name, dtype, shape, shape, std::move(bytes)};
@@ -46,7 +49,7 @@ public:
                   const Configuration &config)
       : random(random), fragment(fragment), config(config),
         shape(random, config.rowBlock, config.colBlock),
-        dtype(config.dtypes[pick(random, config.dtypes.size())]),
+        dtype(config.needsBF16 ? DType::BF16 : dtypes[pick(random, 3)]),
         input(makeInput(random, dtype, shape)), usage(config.usage),
         isSwizzled(config.isSwizzled) {
     isMisaligned = !isEmpty() && pick(random, 4) == 0;
@@ -276,8 +279,7 @@ private:
   void dequantize() {
     bool all = pick(random, 3) == 0;
     unsigned only = pick(random, 3);
-    constexpr DType outputs[] = {DType::F32, DType::BF16, DType::F16};
-    for (auto [index, output] : llvm::enumerate(outputs)) {
+    for (auto [index, output] : llvm::enumerate(dtypes)) {
       if (!all && index != only)
         continue;
       std::optional<Bytes> decoded =

@@ -195,7 +195,7 @@ Configuration te::differential::makeNVFP4(Random &random, Usage usage) {
     config.parameters.push_back("with_rht = true, with_post_rht_amax = true");
     if (!options.withRandomSignMask)
       config.parameters.push_back("with_random_sign_mask = false");
-    config.dtypes = {DType::BF16};
+    config.needsBF16 = true;
   }
   addFlag(config, "row_scaled", options.rowScaled);
   addFlag(config, "stochastic_rounding", options.stochasticRounding);
@@ -228,7 +228,7 @@ Configuration te::differential::makeNVFP4(Random &random, Usage usage) {
   // Row-scaled tensors with both usages come in tiles of 32x32.
   if (options.rowScaled && usage.columnwise) {
     config.rowBlock = config.colBlock = 32;
-    config.dtypes = {DType::BF16};
+    config.needsBF16 = true;
   }
   config.quantize = [=](const Matrix &input, Usage usage, bool isSwizzled) {
     NVFP4Options all = options;
@@ -323,8 +323,7 @@ Configuration te::differential::makeHybrid(Random &random, Usage usage) {
     config.rowBlock = std::max(config.rowBlock, col.rowBlock);
     config.colBlock = std::max(config.colBlock, col.colBlock);
   }
-  if (row.dtypes.size() == 1 || col.dtypes.size() == 1)
-    config.dtypes = {DType::BF16};
+  config.needsBF16 = row.needsBF16 || col.needsBF16;
   auto decode = [row](const Matrix &input) {
     Matrix decoded = input;
     decoded.bytes =

@@ -30,8 +30,8 @@ struct Configuration {
   bool isSwizzled = false, hasGemmOrder = false;
 
   unsigned rowBlock = 1, colBlock = 1;
-  std::vector<reference::DType> dtypes = {
-      reference::DType::F32, reference::DType::BF16, reference::DType::F16};
+  /// The input's dtype must be bf16.
+  bool needsBF16 = false;
   std::optional<float> scale;
   /// How many amaxes quantize may take, and those that it is given.
   unsigned numAmaxes = 0;
