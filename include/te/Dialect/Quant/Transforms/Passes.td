@@ -62,8 +62,8 @@ def QuantExpandPass : Pass<"te-quant-expand", "::mlir::ModuleOp"> {
     dynamic size cannot be told from the inner tensors.
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",
-    "::te::quant::TEQuantDialect"
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::te::quant::TEQuantDialect"
   ];
 }
 
