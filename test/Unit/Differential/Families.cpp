@@ -315,7 +315,7 @@ Configuration te::differential::makeHybrid(Random &random, Usage usage) {
   if (isDecoded)
     config.parameters.push_back("columnwise_source = rowwise_dequantized");
   config.usage = usage;
-  if (usage.rowwise) {
+  if (readsRow) {
     config.rowBlock = row.rowBlock;
     config.colBlock = row.colBlock;
   }

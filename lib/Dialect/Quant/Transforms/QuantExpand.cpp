@@ -89,10 +89,9 @@ static LogicalResult verifyExpandable(Operation *op) {
   if (!usesTensorSpec(op) && !isa<GemmOp>(op))
     return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<DequantizeOp, GemmOp, SwizzleOp, UpdateUsageOp>(
+      .Case<DequantizeOp, GemmOp, QuantizeOp, SwizzleOp, UpdateUsageOp>(
           [](auto op) { return te::quant::verifyExpandable(op); })
-      .Case<AmaxOp, AssembleOp, DisassembleOp, EmptyOp, QuantizeOp,
-            func::FuncOp, func::CallOp, func::ReturnOp, BranchOpInterface,
+      .Case<AmaxOp, AssembleOp, DisassembleOp, EmptyOp, func::FuncOp, func::CallOp, func::ReturnOp, BranchOpInterface,
             scf::ForOp, scf::IfOp, scf::IndexSwitchOp, scf::WhileOp,
             scf::YieldOp, scf::ConditionOp, arith::SelectOp>(
           [](auto) { return success(); })

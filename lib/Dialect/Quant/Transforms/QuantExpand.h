@@ -19,6 +19,7 @@ namespace te::quant {
 /// where the op's pattern would not apply.
 llvm::LogicalResult verifyExpandable(DequantizeOp op);
 llvm::LogicalResult verifyExpandable(GemmOp op);
+llvm::LogicalResult verifyExpandable(QuantizeOp op);
 llvm::LogicalResult verifyExpandable(SwizzleOp op);
 llvm::LogicalResult verifyExpandable(UpdateUsageOp op);
 
