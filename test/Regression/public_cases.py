@@ -715,7 +715,8 @@ def main():
             if TOOLS.only in test.id():
                 suite.addTest(test)
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
-    failed = len({test.id() for test, _ in result.failures + result.errors})
+    # A subtest counts with its test.
+    failed = len({getattr(test, "test_case", test).id() for test, _ in result.failures + result.errors})
     skipped = len(result.skipped)
     print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
