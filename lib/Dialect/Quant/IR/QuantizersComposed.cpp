@@ -175,10 +175,16 @@ SmallVector<BlockConstraint> HybridAttr::getQuantizeConstraints() const {
   return constraints;
 }
 
+/// Whether quantizing goes through the rowwise child, present or not.
+static bool readsRowwise(HybridAttr hybrid) {
+  return hybrid.hasRowwise() ||
+         hybrid.getColumnwiseSource() == ColumnwiseSource::RowwiseDequantized;
+}
+
 LogicalResult
 HybridAttr::verifyQuantize(function_ref<InFlightDiagnostic()> emitError,
                            Type nominalDtype) const {
-  if (hasRowwise() &&
+  if (readsRowwise(*this) &&
       failed(getRowwiseChild().verifyQuantize(emitError, nominalDtype)))
     return failure();
   if (hasColumnwise())
@@ -194,7 +200,7 @@ QuantizeSignature HybridAttr::getQuantizeSignature() const {
     signature.returnsAmax |= other.returnsAmax;
     signature.takesRandomState |= other.takesRandomState;
   };
-  if (hasRowwise())
+  if (readsRowwise(*this))
     merge(getRowwiseChild());
   if (hasColumnwise())
     merge(getColumnwiseChild());
@@ -207,10 +213,7 @@ HybridAttr::getGatherConstraints() const {
 }
 
 bool HybridAttr::isRequantizationSafe() const {
-  bool readsRowwise =
-      hasRowwise() ||
-      getColumnwiseSource() == ColumnwiseSource::RowwiseDequantized;
-  if (readsRowwise && !getRowwiseChild().isRequantizationSafe())
+  if (readsRowwise(*this) && !getRowwiseChild().isRequantizationSafe())
     return false;
   return !hasColumnwise() || getColumnwiseChild().isRequantizationSafe();
 }

@@ -90,10 +90,12 @@ static LogicalResult verifyExpandable(Operation *op) {
   if (!usesTensorSpec(op) && !isa<GemmOp>(op))
     return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<AllGatherOp, DequantizeOp, GemmOp, SwizzleOp, UpdateUsageOp>(
+      .Case<AllGatherOp, DequantizeOp, GemmOp, QuantizeOp, SwizzleOp,
+            UpdateUsageOp>(
           [](auto op) { return te::quant::verifyExpandable(op); })
       .Case<AllReduceOp, AmaxOp, AssembleOp, DisassembleOp, EmptyOp,
-            QuantizeOp, ReduceScatterOp, func::FuncOp, func::CallOp, func::ReturnOp, BranchOpInterface,
+            ReduceScatterOp, func::FuncOp, func::CallOp, func::ReturnOp,
+            BranchOpInterface,
             scf::ForOp, scf::IfOp, scf::IndexSwitchOp, scf::WhileOp,
             scf::YieldOp, scf::ConditionOp, arith::SelectOp>(
           [](auto) { return success(); })

@@ -22,6 +22,7 @@ namespace te::quant {
 llvm::LogicalResult verifyExpandable(AllGatherOp op);
 llvm::LogicalResult verifyExpandable(DequantizeOp op);
 llvm::LogicalResult verifyExpandable(GemmOp op);
+llvm::LogicalResult verifyExpandable(QuantizeOp op);
 llvm::LogicalResult verifyExpandable(SwizzleOp op);
 llvm::LogicalResult verifyExpandable(UpdateUsageOp op);
 

@@ -15,6 +15,27 @@
 using namespace mlir;
 using namespace te::quant;
 
+/// A component that is only decoded has no part in the type, whose extents its
+/// blocks must divide all the same.
+LogicalResult te::quant::verifyExpandable(QuantizeOp op) {
+  TensorSpecType type = op.getResult().getType();
+  Type inputType = op.getInput().getType();
+  auto spec = dyn_cast<TensorSpecType>(inputType);
+  SmallVector<int64_t> shape = getMergedShape(
+      type.getShape(),
+      spec ? spec.getShape() : cast<RankedTensorType>(inputType).getShape());
+  for (const QuantizerComponent &component :
+       type.getQuantizer().getComponents()) {
+    auto source = dyn_cast_if_present<QuantizerAttrInterface>(
+        component.decodedFrom);
+    if (source && failed(verifyQuantizable(
+                      [&] { return op.emitOpError(); },
+                      type.withQuantizer(source).withShape(shape))))
+      return failure();
+  }
+  return success();
+}
+
 namespace {
 struct DecomposeQuantizeOp : OpConversionPattern<QuantizeOp> {
   using OpConversionPattern::OpConversionPattern;

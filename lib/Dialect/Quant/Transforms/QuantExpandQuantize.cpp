@@ -11,6 +11,7 @@
 #include "LogicalDims.h"
 #include "QuantExpand.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "te/Dialect/Quant/Transforms/LayoutEmitter.h"
 
@@ -81,6 +82,47 @@ static void emitIntoChecks(OpBuilder &builder, Location loc,
                    "expected 'into' to have as many columns as the input");
 }
 
+/// Writes the values of `input` to `into`, unless the flag says no.
+static Value emitCopyInto(OpBuilder &builder, Location loc, Value input,
+                          Value noop, Value into) {
+  auto type = cast<RankedTensorType>(into.getType());
+  // Equal extents are not enough where elements are told apart by all dims.
+  for (auto [index, size] : llvm::enumerate(type.getShape()))
+    if (ShapedType::isDynamic(size))
+      emitCheckEqual(builder, loc,
+                     tensor::DimOp::create(builder, loc, into, index),
+                     tensor::DimOp::create(builder, loc, input, index),
+                     "expected dim " + Twine(index) +
+                         " of 'into' to be that of the input");
+  int64_t rank = type.getRank();
+  AffineMap identity = builder.getMultiDimIdentityMap(rank);
+  SmallVector<Value> ins = {input};
+  SmallVector<AffineMap> maps = {identity};
+  if (noop) {
+    ins.push_back(noop);
+    maps.push_back(AffineMap::get(rank, /*symbolCount=*/0,
+                                  builder.getAffineConstantExpr(0)));
+  }
+  maps.push_back(identity);
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  auto copy = linalg::GenericOp::create(
+      builder, loc, type, ins, into, maps, iterators,
+      [&](OpBuilder &builder, Location loc, ValueRange elements) {
+        Value element = elements.front();
+        if (noop) {
+          Value one = arith::ConstantOp::create(builder, loc,
+                                                builder.getF32FloatAttr(1));
+          Value isSkipped = arith::CmpFOp::create(
+              builder, loc, arith::CmpFPredicate::OEQ, elements[1], one);
+          element = arith::SelectOp::create(builder, loc, isSkipped,
+                                            elements.back(), element);
+        }
+        linalg::YieldOp::create(builder, loc, element);
+      });
+  return copy.getResult(0);
+}
+
 namespace {
 struct ExpandQuantizeOp : OpConversionPattern<QuantizeOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -96,9 +138,15 @@ struct ExpandQuantizeOp : OpConversionPattern<QuantizeOp> {
         type.getShape(), cast<RankedTensorType>(input.getType()).getShape());
 
     emitStaticDimChecks(rewriter, loc, input, shape);
-    // Nothing to compute and no buffer to fill: the values are the input's.
-    if (type.getQuantizer().isIdentity() && !op.getInto()) {
+    // Nothing to compute: the values are the input's.
+    if (type.getQuantizer().isIdentity()) {
       Value inner = castTensor(rewriter, loc, input, innerTypes.front());
+      if (op.getInto()) {
+        Value noop = op.getNoop() ? adaptor.getNoop().front() : Value();
+        inner = emitCopyInto(rewriter, loc, inner, noop,
+                             adaptor.getInto().front());
+        copyDiscardableAttrs(op, inner.getDefiningOp());
+      }
       rewriter.replaceOpWithMultiple(op, {ValueRange(inner)});
       return success();
     }

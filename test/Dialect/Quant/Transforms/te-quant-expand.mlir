@@ -182,6 +182,18 @@ func.func @quantize_hybrid(%x: tensor<32x64xbf16>) -> !hybrid {
   return %q : !hybrid
 }
 
+// A child that is only decoded takes its operands and gives its amax.
+
+// CHECK-LABEL: func.func @quantize_decoded(
+// CHECK: %[[Q:.*]]:3 = te_quant.quantize_into #float8_delayed_scaling {{.*}} scale(
+// CHECK: %[[Y:.*]] = te_quant.dequantize_into #float8_delayed_scaling ins(%[[Q]]#0, %[[Q]]#1
+// CHECK: return %[[Y]], %[[Q]]#2 : tensor<32x40xbf16>, tensor<1xf32>
+!decoded = !te_quant.tensor<32x40xbf16, #te_quant.hybrid<rowwise = #te_quant.float8_delayed_scaling<f8E4M3FN>, columnwise = #te_quant.identity, usage = columnwise, columnwise_source = rowwise_dequantized>>
+func.func @quantize_decoded(%x: tensor<32x40xbf16>, %scale: tensor<1xf32>) -> (!decoded, tensor<1xf32>) {
+  %q, %amax = te_quant.quantize %x scale(%scale) : tensor<32x40xbf16>, tensor<1xf32> -> !decoded, tensor<1xf32>
+  return %q, %amax : !decoded, tensor<1xf32>
+}
+
 // CHECK-LABEL: func.func @empty_custom(
 // CHECK-SAME: %[[D:.*]]: index
 // CHECK: %[[C1:.*]] = arith.constant -1 : index
@@ -209,6 +221,24 @@ func.func @empty_custom(%d: index) -> !custom {
 func.func @empty_nvfp4(%r: index, %c: index) -> !fp4 {
   %e = te_quant.empty(%r, %c) {test.kept} : !fp4
   return %e : !fp4
+}
+
+// -----
+
+// The identity updates in place by a copy that the flag holds back.
+
+// CHECK: #[[FIRST:.*]] = affine_map<(d0, d1) -> (0)>
+// CHECK-LABEL: func.func @identity_into(
+// CHECK-SAME: %[[X:.*]]: tensor<?x64xbf16>, %[[OLD:.*]]: tensor<?x64xbf16>, %[[F:.*]]: tensor<1xf32>
+// CHECK: te_quant.check %{{.*}}, "expected dim 0 of 'into' to be that of the input"
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %[[F]] : tensor<?x64xbf16>, tensor<1xf32>) outs(%[[OLD]] : tensor<?x64xbf16>)
+// CHECK: ^bb0(%[[IN:.*]]: bf16, %[[FLAG:.*]]: f32, %[[OUT:.*]]: bf16):
+// CHECK: %[[SKIP:.*]] = arith.cmpf oeq, %[[FLAG]], %{{.*}} : f32
+// CHECK: arith.select %[[SKIP]], %[[OUT]], %[[IN]] : bf16
+!identity = !te_quant.tensor<?x64xbf16, #te_quant.identity>
+func.func @identity_into(%x: tensor<?x64xbf16>, %old: !identity, %flag: tensor<1xf32>) -> !identity {
+  %q = te_quant.quantize %x into %old noop(%flag) : tensor<?x64xbf16>, !identity, tensor<1xf32> -> !identity
+  return %q : !identity
 }
 
 // -----

@@ -42,3 +42,13 @@ func.func private @results() attributes {te_quant.results = [{name = "data", typ
 
 // expected-error @below {{'func.func' op expected 'te_quant.tied' to list pairs of a result and an argument, but got [array<i64: 1>]}}
 func.func private @tied() attributes {te_quant.tied = [array<i64: 1>]}
+
+// -----
+
+// A child that is only decoded needs whole blocks as well.
+!decoded = !te_quant.tensor<96x7xbf16, #te_quant.hybrid<rowwise = #te_quant.nvfp4, columnwise = #te_quant.mxfp8<f8E4M3FN>, usage = columnwise, columnwise_source = rowwise_dequantized>>
+func.func @decoded_blocks(%x: tensor<96x7xbf16>) -> !decoded {
+  // expected-error @below {{'te_quant.quantize' op expected dim 1 to be a multiple of 16 for rowwise 'nvfp4' blocks, but got 7 (the next legal size is 16)}}
+  %q = te_quant.quantize %x : tensor<96x7xbf16> -> !decoded
+  return %q : !decoded
+}
