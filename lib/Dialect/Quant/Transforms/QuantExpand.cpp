@@ -49,6 +49,7 @@ TensorSpecConverter::TensorSpecConverter() {
 void te::quant::populateQuantExpandPatterns(const TypeConverter &converter,
                                             RewritePatternSet &patterns) {
   populateQuantExpandAssemblePatterns(converter, patterns);
+  populateQuantExpandColumnSumPatterns(converter, patterns);
   populateQuantExpandComposedPatterns(converter, patterns);
   populateQuantExpandControlFlowPatterns(converter, patterns);
   populateQuantExpandDequantizePatterns(converter, patterns);
@@ -90,9 +91,9 @@ static LogicalResult verifyExpandable(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<DequantizeOp, GemmOp, SwizzleOp, UpdateUsageOp>(
           [](auto op) { return te::quant::verifyExpandable(op); })
-      .Case<AmaxOp, AssembleOp, DisassembleOp, EmptyOp, QuantizeOp,
-            func::FuncOp, func::CallOp, func::ReturnOp, BranchOpInterface,
-            scf::ForOp, scf::IfOp, scf::IndexSwitchOp, scf::WhileOp,
+      .Case<AmaxOp, AssembleOp, ColumnSumOp, DisassembleOp, EmptyOp,
+            QuantizeOp, func::FuncOp, func::CallOp, func::ReturnOp,
+            BranchOpInterface, scf::ForOp, scf::IfOp, scf::IndexSwitchOp, scf::WhileOp,
             scf::YieldOp, scf::ConditionOp, arith::SelectOp>(
           [](auto) { return success(); })
       .Default([](Operation *op) {
@@ -126,7 +127,7 @@ struct QuantExpandPass
     target.markUnknownOpDynamicallyLegal(
         [](Operation *op) { return !usesTensorSpec(op); });
     // These have no need of TensorSpecs.
-    target.addIllegalOp<AmaxOp, GemmOp, UpdateScaleOp>();
+    target.addIllegalOp<AmaxOp, ColumnSumOp, GemmOp, UpdateScaleOp>();
     RewritePatternSet patterns(&getContext());
     populateQuantExpandPatterns(converter, patterns);
     ConversionConfig config;

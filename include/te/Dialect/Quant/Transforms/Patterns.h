@@ -22,6 +22,8 @@ public:
 /// The patterns of one op or of one group of upstream ops.
 void populateQuantExpandAssemblePatterns(const mlir::TypeConverter &converter,
                                          mlir::RewritePatternSet &patterns);
+void populateQuantExpandColumnSumPatterns(const mlir::TypeConverter &converter,
+                                          mlir::RewritePatternSet &patterns);
 void populateQuantExpandComposedPatterns(const mlir::TypeConverter &converter,
                                          mlir::RewritePatternSet &patterns);
 void populateQuantExpandControlFlowPatterns(
