@@ -169,6 +169,8 @@ public:
 
   /// The thread's part, a vector for each row, zero beyond the tensor.
   SmallVector<Value> load(Value tensor, Type elementType);
+  /// The same of the logical input.
+  SmallVector<Value> loadInput(Type elementType);
   void store(ArrayRef<Value> vectors, Value tensor);
 
   /// Bytes to and from a tensor of cols by rows, all threads together.
@@ -188,6 +190,19 @@ public:
   }
 
 private:
+  /// Without vectors: the part's elements, zero beyond the tensor, from one load
+  /// each in the tensor.
+  SmallVector<Value> loadElements(
+      Type elementType, function_ref<Value(const InputIndex &index)> load);
+  /// With vectors: where they start, and whether they are in the tensor.
+  void getVectors(SmallVectorImpl<InputIndex> &indices,
+                  SmallVectorImpl<Value> &isInside);
+  /// i1: whether the whole tile is in the tensor.
+  Value isFull() {
+    Value last = b.i64(tileSize - 1);
+    return b.both(isRow(last), isCol(last));
+  }
+
   /// Calls `body` for each access of the thread to transposed bytes: column and
   /// row in the tile, whether they are in the tensor, and the offset there.
   void forEachTransposed(
@@ -329,33 +344,60 @@ Tile::Tile(KernelBuilder &b, const ThreadPart &part, Value tileRow,
   }
 }
 
-SmallVector<Value> Tile::load(Value tensor, Type elementType) {
-  if (!part.isVector) {
-    SmallVector<Value> vectors;
-    // A branch for each element would cost more than loads to no avail.
-    for (auto [row, isRow] : llvm::zip_equal(rows, isRowInside)) {
-      Value rowOffset = b.mul(clamp(row, b.getRows()), b.getCols());
-      SmallVector<Value> elements;
-      for (auto [col, isCol] : llvm::zip_equal(cols, isColInside)) {
-        Value element = b.load(tensor, elementType,
-                               b.add(rowOffset, clamp(col, b.getCols())));
-        elements.push_back(
-            select(b, b.both(isRow, isCol), element, b.zero(elementType)));
-      }
-      vectors.push_back(fromElements(b, elements));
-    }
-    return vectors;
-  }
-
-  SmallVector<Value> offsets, isInside;
+SmallVector<Value>
+Tile::loadElements(Type elementType,
+                   function_ref<Value(const InputIndex &index)> load) {
+  SmallVector<Value> vectors;
+  // A branch for each element would cost more than loads to no avail.
   for (auto [row, isRow] : llvm::zip_equal(rows, isRowInside)) {
-    offsets.push_back(b.add(b.mul(row, b.getCols()), cols.front()));
+    Value inRow = clamp(row, b.getRows());
+    Value rowOffset = b.mul(inRow, b.getCols());
+    SmallVector<Value> elements;
+    for (auto [col, isCol] : llvm::zip_equal(cols, isColInside)) {
+      Value inCol = clamp(col, b.getCols());
+      Value element = load({b.add(rowOffset, inCol), inRow, inCol});
+      elements.push_back(
+          select(b, b.both(isRow, isCol), element, b.zero(elementType)));
+    }
+    vectors.push_back(fromElements(b, elements));
+  }
+  return vectors;
+}
+
+void Tile::getVectors(SmallVectorImpl<InputIndex> &indices,
+                      SmallVectorImpl<Value> &isInside) {
+  for (auto [row, isRow] : llvm::zip_equal(rows, isRowInside)) {
+    Value offset = b.add(b.mul(row, b.getCols()), cols.front());
+    indices.push_back({offset, row, cols.front()});
     isInside.push_back(b.both(isRow, isColInside.front()));
   }
-  Value last = b.i64(tileSize - 1);
-  Value isFull = b.both(isRow(last), isCol(last));
-  return b.loadAll(isFull, isInside, tensor,
-                   VectorType::get(part.size, elementType), offsets);
+}
+
+SmallVector<Value> Tile::load(Value tensor, Type elementType) {
+  if (!part.isVector)
+    return loadElements(elementType, [&](const InputIndex &index) {
+      return b.load(tensor, elementType, index.offset);
+    });
+  SmallVector<InputIndex> indices;
+  SmallVector<Value> isInside;
+  getVectors(indices, isInside);
+  return b.loadAll(isFull(), isInside, tensor,
+                   VectorType::get(part.size, elementType),
+                   llvm::map_to_vector(indices, [](const InputIndex &index) {
+                     return index.offset;
+                   }));
+}
+
+SmallVector<Value> Tile::loadInput(Type elementType) {
+  if (!part.isVector)
+    return loadElements(elementType, [&](const InputIndex &index) {
+      return b.loadInput(elementType, index);
+    });
+  SmallVector<InputIndex> indices;
+  SmallVector<Value> isInside;
+  getVectors(indices, isInside);
+  return b.loadInputs(isFull(), isInside,
+                      VectorType::get(part.size, elementType), indices);
 }
 
 void Tile::store(ArrayRef<Value> vectors, Value tensor) {
@@ -437,9 +479,9 @@ namespace {
 /// Builds the kernels of one configuration.
 class Quantize {
 public:
-  Quantize(Float8BlockScalingAttr quantizer, Type dtype, bool hasNoop)
-      : quantizer(quantizer), dtype(dtype), fp8(quantizer.getFp8Dtype()),
-        hasNoop(hasNoop), isRowwise(quantizer.hasRowwise()),
+  Quantize(Float8BlockScalingAttr quantizer, InputProducer input, bool hasNoop)
+      : quantizer(quantizer), input(input), dtype(input.getElementType()),
+        fp8(quantizer.getFp8Dtype()), hasNoop(hasNoop), isRowwise(quantizer.hasRowwise()),
         isColumnwise(quantizer.hasColumnwise()),
         is2D(quantizer.getBlockScalingDim() == 2) {}
 
@@ -447,10 +489,10 @@ public:
   KernelSpec getSpec() const;
 
 private:
-  /// What the kernel works on; operand order is input, noop, outs.
+  /// What the kernel works on; operand order is inputs, noop, outs.
   struct Tensors {
     Tensors(KernelBuilder &b, const Quantize &config);
-    Value input, noop;
+    Value noop;
     Value rowData, columnData;
     std::optional<BlockScales> rowScales, columnScales;
   };
@@ -463,6 +505,7 @@ private:
              function_ref<Value(int64_t row)> getScale) const;
 
   Float8BlockScalingAttr quantizer;
+  InputProducer input;
   Type dtype, fp8;
   bool hasNoop, isRowwise, isColumnwise, is2D;
 };
@@ -529,7 +572,7 @@ std::string Quantize::getName() const {
                 quantizer.getAmaxEpsilon().bitcastToAPInt().getZExtValue());
   if (hasNoop)
     name += "_noop";
-  return name;
+  return name + input.getNameSuffix().str();
 }
 
 /// Kernels with vectors, and generic ones.
@@ -546,8 +589,8 @@ getVariants(int64_t partSize, bool isTransposed,
 KernelSpec Quantize::getSpec() const {
   KernelSpec spec;
   spec.name = getName();
-  unsigned bytes = dtype.getIntOrFloatBitWidth() / 8;
-  spec.pointers.push_back({KernelPointer::Input, bytes, /*isVector=*/true});
+  spec.input = input;
+  input.appendPointers(spec.pointers);
   if (hasNoop)
     spec.pointers.push_back({KernelPointer::Input, 4});
   for (bool isPresent : {isRowwise, isColumnwise}) {
@@ -566,8 +609,7 @@ KernelSpec Quantize::getSpec() const {
 }
 
 Quantize::Tensors::Tensors(KernelBuilder &b, const Quantize &config) {
-  unsigned next = 0;
-  input = b.getPointer(next++);
+  unsigned next = config.input.getNumPointers();
   if (config.hasNoop)
     noop = b.getPointer(next++);
   if (config.isRowwise) {
@@ -663,7 +705,7 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
   auto emitTile = [&](Value tileRow, Value tileCol) {
     Tile tile(b, part, tileRow, tileCol);
     SmallVector<Value> values, magnitudes;
-    for (Value value : tile.load(tensors.input, dtype)) {
+    for (Value value : tile.loadInput(dtype)) {
       values.push_back(b.widen(value));
       magnitudes.push_back(b.abs(values.back()));
     }
@@ -911,8 +953,7 @@ struct Float8BlockScalingKernels
 
   FailureOr<func::FuncOp> emitQuantize(Attribute attr, QuantizeIntoOp op,
                                        KernelContext &context) const {
-    Type dtype = getElementTypeOrSelf(op.getInput().getType());
-    Quantize config(cast<Float8BlockScalingAttr>(attr), dtype,
+    Quantize config(cast<Float8BlockScalingAttr>(attr), InputProducer(op),
                     bool(op.getNoop()));
     if (func::FuncOp launch = context.lookupLaunch(config.getName()))
       return launch;

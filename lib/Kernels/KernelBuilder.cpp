@@ -239,6 +239,78 @@ Value KernelBuilder::getAddress(Value pointer, Type elementType, Value offset) {
                              LLVM::GEPNoWrapFlags::inbounds);
 }
 
+static int64_t getNumElements(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getNumElements() : 1;
+}
+
+Value KernelBuilder::loadInput(Type type, const InputIndex &index) {
+  int64_t size = getNumElements(type);
+  return spec.input.apply(*this, size, spec.input.load(*this, size, index));
+}
+
+Value KernelBuilder::loadInputOrZero(Value condition, Type type,
+                                     const InputIndex &index) {
+  return ifElse(
+      condition, type, [&] { return loadInput(type, index); },
+      [&] { return zero(type); });
+}
+
+SmallVector<Value> KernelBuilder::loadInputs(Value isFull,
+                                             ArrayRef<Value> isInside,
+                                             Type type,
+                                             ArrayRef<InputIndex> indices) {
+  int64_t size = getNumElements(type);
+  SmallVector<Type> types = spec.input.getLoadTypes(size);
+  auto loadOrZero = [&](Value condition, const InputIndex &index) {
+    auto branch = scf::IfOp::create(*this, types, condition,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(*this, spec.input.load(*this, size, index));
+    setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(*this, llvm::map_to_vector(types, [&](Type type) {
+                           return zero(type);
+                         }));
+    return llvm::to_vector_of<Value>(branch.getResults());
+  };
+  SmallVector<Value> loaded;
+  auto loadEachOrZero = [&] {
+    for (auto [condition, index] : llvm::zip_equal(isInside, indices))
+      llvm::append_range(loaded, loadOrZero(condition, index));
+  };
+  if (!isFull) {
+    loadEachOrZero();
+  } else {
+    SmallVector<Type> allTypes;
+    for (size_t k = 0; k < indices.size(); ++k)
+      llvm::append_range(allTypes, types);
+    auto branch = scf::IfOp::create(*this, allTypes, isFull,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(branch.thenBlock());
+    for (const InputIndex &index : indices)
+      llvm::append_range(loaded, spec.input.load(*this, size, index));
+    scf::YieldOp::create(*this, loaded);
+    loaded.clear();
+    setInsertionPointToStart(branch.elseBlock());
+    loadEachOrZero();
+    scf::YieldOp::create(*this, loaded);
+    loaded.assign(branch.result_begin(), branch.result_end());
+  }
+
+  SmallVector<Value> values;
+  for (size_t k = 0; k < indices.size(); ++k) {
+    Value value = spec.input.apply(
+        *this, size, ArrayRef(loaded).slice(k * types.size(), types.size()));
+    // What a region makes of zeros may be anything.
+    if (spec.input.hasRegion())
+      value = arith::SelectOp::create(*this, isInside[k], value, zero(type));
+    values.push_back(value);
+  }
+  return values;
+}
+
 /// The size of a scalar or vector in bytes, which is its alignment too.
 static unsigned getAccessBytes(Type type) {
   int64_t elements = 1;

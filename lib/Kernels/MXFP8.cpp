@@ -85,8 +85,9 @@ struct ThreadPiece {
 /// Builds the kernels of one configuration.
 class Quantize {
 public:
-  Quantize(MXFP8Attr quantizer, Type dtype, bool hasNoop)
-      : quantizer(quantizer), dtype(dtype), fp8(quantizer.getFp8Dtype()),
+  Quantize(MXFP8Attr quantizer, InputProducer input, bool hasNoop)
+      : quantizer(quantizer), input(input), dtype(input.getElementType()),
+        fp8(quantizer.getFp8Dtype()),
         hasNoop(hasNoop), isRowwise(quantizer.hasRowwise()),
         isColumnwise(quantizer.hasColumnwise()),
         is2D(quantizer.getWith_2dQuantization()),
@@ -96,10 +97,10 @@ public:
   KernelSpec getSpec() const;
 
 private:
-  /// What the kernel works on; operand order is input, noop, outs.
+  /// What the kernel works on; operand order is inputs, noop, outs.
   struct Tensors {
     Tensors(KernelBuilder &b, const Quantize &config);
-    Value input, noop;
+    Value noop;
     Value rowData, columnData;
     std::optional<ScaleTensor> rowScales, columnScales;
   };
@@ -108,6 +109,7 @@ private:
   void emitGeneric(KernelBuilder &b) const;
 
   MXFP8Attr quantizer;
+  InputProducer input;
   Type dtype, fp8;
   bool hasNoop, isRowwise, isColumnwise, is2D, isGemmOrder;
 };
@@ -124,14 +126,15 @@ std::string Quantize::getName() const {
     name += "_swizzled";
   if (hasNoop)
     name += "_noop";
-  return name;
+  return name + input.getNameSuffix().str();
 }
 
 KernelSpec Quantize::getSpec() const {
   KernelSpec spec;
   spec.name = getName();
   unsigned bytes = dtype.getIntOrFloatBitWidth() / 8;
-  spec.pointers.push_back({KernelPointer::Input, bytes, /*isVector=*/true});
+  spec.input = input;
+  input.appendPointers(spec.pointers);
   if (hasNoop)
     spec.pointers.push_back({KernelPointer::Input, 4});
   for (bool isPresent : {isRowwise, isColumnwise}) {
@@ -154,8 +157,7 @@ KernelSpec Quantize::getSpec() const {
 }
 
 Quantize::Tensors::Tensors(KernelBuilder &b, const Quantize &config) {
-  unsigned next = 0;
-  input = b.getPointer(next++);
+  unsigned next = config.input.getNumPointers();
   if (config.hasNoop)
     noop = b.getPointer(next++);
   if (config.isRowwise) {
@@ -249,14 +251,15 @@ void Quantize::emitVector(KernelBuilder &b) const {
     Value rowStep = b.mul(b.getCols(), piece.size);
 
     SmallVector<Value> rows, offsets, isInside, magnitudes;
+    SmallVector<InputIndex> indices;
     for (int64_t k = 0; k < piece.numRows; ++k) {
       rows.push_back(b.add(firstRow, k * piece.size));
       offsets.push_back(k == 0 ? firstOffset : b.add(offsets.back(), rowStep));
       isInside.push_back(b.both(isCol, b.isLess(rows[k], b.getRows())));
+      indices.push_back({offsets[k], rows[k], col});
     }
-    SmallVector<Value> values =
-        b.loadAll(isFullTile(b, tileRow, tileCol), isInside, tensors.input,
-                  inputType, offsets);
+    SmallVector<Value> values = b.loadInputs(isFullTile(b, tileRow, tileCol),
+                                             isInside, inputType, indices);
     Value columnMagnitudes;
     for (Value &value : values) {
       value = b.widen(value);
@@ -389,8 +392,8 @@ void Quantize::emitGeneric(KernelBuilder &b) const {
         b.forLoop(tileRows, noAmax, [&](Value index, ValueRange carried) {
           Value row = b.add(firstRow, index);
           Value isInside = b.both(isCol, b.isLess(row, b.getRows()));
-          Value raw = b.loadOrZero(isInside, tensors.input, dtype,
-                                   b.add(b.mul(row, b.getCols()), col));
+          Value raw = b.loadInputOrZero(
+              isInside, dtype, {b.add(b.mul(row, b.getCols()), col), row, col});
           if (kept)
             b.store(raw, kept, getKeptOffset(index));
           Value value = b.widen(raw);
@@ -575,8 +578,8 @@ struct MXFP8Kernels
 
   FailureOr<func::FuncOp> emitQuantize(Attribute attr, QuantizeIntoOp op,
                                        KernelContext &context) const {
-    Type dtype = getElementTypeOrSelf(op.getInput().getType());
-    Quantize config(cast<MXFP8Attr>(attr), dtype, bool(op.getNoop()));
+    Quantize config(cast<MXFP8Attr>(attr), InputProducer(op),
+                    bool(op.getNoop()));
     if (func::FuncOp launch = context.lookupLaunch(config.getName()))
       return launch;
     return context.makeLaunch(op.getLoc(), config.getSpec());

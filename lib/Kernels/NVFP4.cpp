@@ -49,11 +49,11 @@ static TileGrid getTiles(ImplicitLocOpBuilder &b, Value rows, Value cols,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A tile in shared memory as f32; zero beyond the tensor.
+/// A tile of the input in shared memory as f32; zero beyond the tensor.
 class Tile {
 public:
-  Tile(KernelBuilder &b, Value input, Type dtype, bool isVector)
-      : b(b), input(input), dtype(dtype), isVector(isVector),
+  Tile(KernelBuilder &b, Type dtype, bool isVector)
+      : b(b), dtype(dtype), isVector(isVector),
         memory(b.makeShared(b.getF32Type(), tileSize * pitch)) {}
 
   /// All threads take part; the contents may be read after a barrier.
@@ -75,7 +75,6 @@ private:
   void loadVectors(Value firstRow, Value firstCol);
 
   KernelBuilder &b;
-  Value input;
   Type dtype;
   bool isVector;
   Value memory;
@@ -93,9 +92,9 @@ void Tile::load(Value firstRow, Value firstCol) {
     Value tensorRow = b.add(firstRow, line), tensorCol = b.add(firstCol, col);
     Value isInside = b.both(b.isLess(tensorRow, b.getRows()),
                             b.isLess(tensorCol, b.getCols()));
-    Value value =
-        b.loadOrZero(isInside, input, dtype,
-                     b.add(b.mul(tensorRow, b.getCols()), tensorCol));
+    Value value = b.loadInputOrZero(
+        isInside, dtype,
+        {b.add(b.mul(tensorRow, b.getCols()), tensorCol), tensorRow, tensorCol});
     b.store(b.widen(value), memory, b.add(b.mul(line, pitch), col));
     return SmallVector<Value>();
   });
@@ -108,18 +107,19 @@ void Tile::loadVectors(Value firstRow, Value firstCol) {
   Value firstLine = b.div(b.getThread(), perLine);
   Value col = b.add(firstCol, colInTile);
   Value isCol = b.isLess(col, b.getCols());
-  SmallVector<Value> lines, offsets, isInside;
+  SmallVector<Value> lines, isInside;
+  SmallVector<InputIndex> indices;
   for (int64_t line = 0; line < tileSize; line += numThreads / perLine) {
     lines.push_back(b.add(firstLine, line));
     Value row = b.add(firstRow, lines.back());
-    offsets.push_back(b.add(b.mul(row, b.getCols()), col));
+    indices.push_back({b.add(b.mul(row, b.getCols()), col), row, col});
     isInside.push_back(b.both(isCol, b.isLess(row, b.getRows())));
   }
   Value isFull = b.both(
       b.isLess(b.add(firstRow, tileSize - 1), b.getRows()),
       b.isLess(b.add(firstCol, tileSize - 1), b.getCols()));
-  SmallVector<Value> values = b.loadAll(
-      isFull, isInside, input, VectorType::get(size, dtype), offsets);
+  SmallVector<Value> values = b.loadInputs(
+      isFull, isInside, VectorType::get(size, dtype), indices);
   for (auto [line, value] : llvm::zip_equal(lines, values)) {
     Value wide = b.widen(value);
     Value first = b.add(b.mul(line, pitch), colInTile);
@@ -143,14 +143,13 @@ static Value getBlockAmax(KernelBuilder &b, Value values) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Builds the kernels of one configuration. Operand order is input, noop,
+/// Builds the kernels of one configuration. Operand order is inputs, noop,
 /// amaxes, random state, outs: data and scales of each direction, then their
 /// amaxes.
 class Quantize {
 public:
   Quantize(NVFP4Attr quantizer, QuantizeIntoOp op)
-      : quantizer(quantizer),
-        dtype(getElementTypeOrSelf(op.getInput().getType())),
+      : quantizer(quantizer), input(op), dtype(input.getElementType()),
         numAmaxes(op.getAmax().size()), hasNoop(bool(op.getNoop())),
         isRowwise(quantizer.hasRowwise()),
         isColumnwise(quantizer.hasColumnwise()),
@@ -184,8 +183,11 @@ private:
     Value line, block, i, j;
   };
 
+  /// The pointer after those of the inputs is that of the flag, if there is one.
+  unsigned getNoop() const { return input.getNumPointers(); }
+  unsigned getFirstAmax() const { return getNoop() + hasNoop; }
   unsigned getFirstOut() const {
-    return 1 + hasNoop + numAmaxes + isStochastic;
+    return getFirstAmax() + numAmaxes + isStochastic;
   }
   unsigned getFirstAmaxOut() const {
     return getFirstOut() + 2 * (isRowwise + isColumnwise);
@@ -208,6 +210,7 @@ private:
                   const Block &block) const;
 
   NVFP4Attr quantizer;
+  InputProducer input;
   Type dtype;
   unsigned numAmaxes;
   bool hasNoop, isRowwise, isColumnwise, is2D, isStochastic, isRowScaled,
@@ -235,13 +238,12 @@ std::string Quantize::getName() const {
     name += "_swizzled";
   if (hasNoop)
     name += "_noop";
-  return name;
+  return name + input.getNameSuffix().str();
 }
 
 SmallVector<KernelPointer> Quantize::getPointers() const {
   SmallVector<KernelPointer> pointers;
-  pointers.push_back(
-      {KernelPointer::Input, getBytes(dtype), /*isVector=*/true});
+  input.appendPointers(pointers);
   if (hasNoop)
     pointers.push_back({KernelPointer::Input, 4});
   pointers.append(numAmaxes, {KernelPointer::Input, 4});
@@ -258,6 +260,7 @@ SmallVector<KernelPointer> Quantize::getPointers() const {
 KernelSpec Quantize::getSpec() const {
   KernelSpec spec;
   spec.name = getName();
+  spec.input = input;
   spec.pointers = getPointers();
   spec.threadsPerBlock = numThreads;
   bool isPadded = quantizer.getOptimizeForGemm();
@@ -273,7 +276,7 @@ KernelSpec Quantize::getSpec() const {
 
 FailureOr<func::FuncOp> Quantize::makeLaunch(Location loc,
                                              KernelContext &context) const {
-  SmallVector<KernelSpec> stages;
+  std::vector<KernelSpec> stages;
   if (isRowScaled) {
     if (isRowwise)
       stages.push_back(getLineAmaxSpec(/*isRowwise=*/true));
@@ -302,7 +305,7 @@ Quantize::getDirections(KernelBuilder &b) const {
     if (isRowScaled)
       continue;
     // One amax is that of both directions.
-    unsigned index = 1 + hasNoop + (rowwise ? 0 : numAmaxes - 1);
+    unsigned index = getFirstAmax() + (rowwise ? 0 : numAmaxes - 1);
     direction.amax = b.load(b.getPointer(index), b.getF32Type(), b.i64(0));
     direction.encodeScale =
         buildNVFP4EncodeScale(b, direction.amax, quantizer.getE4m3Max());
@@ -485,7 +488,7 @@ void Quantize::emitDirection(KernelBuilder &b, bool isVector, Tile &tile,
 
 void Quantize::emit(KernelBuilder &b, bool isVector) const {
   Type f32 = b.getF32Type();
-  Tile tile(b, b.getPointer(0), dtype, isVector);
+  Tile tile(b, dtype, isVector);
   Exchange exchange;
   if (is2D)
     exchange.amaxes = b.makeShared(f32, tileBlocks);
@@ -523,7 +526,7 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
       b.barrier();
     });
   };
-  b.unlessNoop(hasNoop ? b.getPointer(1) : Value(), body);
+  b.unlessNoop(hasNoop ? b.getPointer(getNoop()) : Value(), body);
 }
 
 //===----------------------------------------------------------------------===//
@@ -535,12 +538,14 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
 KernelSpec Quantize::getLineAmaxSpec(bool isRowwise) const {
   KernelSpec spec;
   spec.name = ((isRowwise ? "row_amax_" : "column_amax_") +
-               getKernelTypeName(dtype) + (hasNoop ? "_noop" : ""))
+               getKernelTypeName(dtype) + (hasNoop ? "_noop" : "") +
+               input.getNameSuffix())
                   .str();
-  spec.pointers.assign(getPointers().size(), {KernelPointer::Unused});
-  spec.pointers[0] = {KernelPointer::Input, getBytes(dtype)};
+  spec.input = input;
+  input.appendPointers(spec.pointers, /*isVector=*/false);
+  spec.pointers.resize(getPointers().size(), {KernelPointer::Unused});
   if (hasNoop)
-    spec.pointers[1] = {KernelPointer::Input, 4};
+    spec.pointers[getNoop()] = {KernelPointer::Input, 4};
   spec.pointers[isRowwise ? getFirstAmaxOut() : getColumnAmaxOut()] = {
       KernelPointer::Output, 4};
   spec.threadsPerBlock = numThreads;
@@ -561,14 +566,16 @@ KernelSpec Quantize::getLineAmaxSpec(bool isRowwise) const {
 }
 
 void Quantize::emitRowAmax(KernelBuilder &b) const {
-  Value input = b.getPointer(0);
   Value none = b.zero(b.getF32Type());
-  // The amax of every `step`th element from one on.
-  auto getAmax = [&](Value first, Value end, Value step) -> Value {
-    auto loop = scf::ForOp::create(b, first, end, step, ValueRange(none));
+  // The amax of the elements of a row that the lane has.
+  auto getAmax = [&](Value row, Value lane) -> Value {
+    Value rowOffset = b.mul(row, b.getCols());
+    auto loop = scf::ForOp::create(b, lane, b.getCols(), b.i64(warpSize),
+                                   ValueRange(none));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value value = b.load(input, dtype, loop.getInductionVar());
+    Value col = loop.getInductionVar();
+    Value value = b.loadInput(dtype, {b.add(rowOffset, col), row, col});
     scf::YieldOp::create(
         b, b.max(loop.getRegionIterArgs()[0], b.abs(b.widen(value))));
     return loop.getResult(0);
@@ -578,21 +585,18 @@ void Quantize::emitRowAmax(KernelBuilder &b) const {
                       b.div(b.getThread(), warpSize));
     Value lane = b.rem(b.getThread(), warpSize);
     b.ifThen(b.isLess(row, b.getRows()), [&] {
-      Value first = b.mul(row, b.getCols());
-      Value amax = getAmax(b.add(first, lane), b.add(first, b.getCols()),
-                           b.i64(warpSize));
-      amax = b.shuffleMax(amax, warpSize - 1);
+      Value amax = b.shuffleMax(getAmax(row, lane), warpSize - 1);
       b.ifThen(b.isEqual(lane, 0),
                [&] { b.store(amax, b.getPointer(getFirstAmaxOut()), row); });
     });
   };
-  b.unlessNoop(hasNoop ? b.getPointer(1) : Value(),
+  b.unlessNoop(hasNoop ? b.getPointer(getNoop()) : Value(),
                [&] { b.forEachTile(emitTile); });
 }
 
 void Quantize::emitColumnAmax(KernelBuilder &b) const {
   constexpr int64_t loadsAtOnce = 8;
-  Value input = b.getPointer(0), out = b.getPointer(getColumnAmaxOut());
+  Value out = b.getPointer(getColumnAmaxOut());
   // A thread takes the part of a column in a tile.
   auto emitTile = [&](Value tileRow, Value tileCol) {
     Value firstRow = b.mul(tileRow, tileSize);
@@ -604,14 +608,15 @@ void Quantize::emitColumnAmax(KernelBuilder &b) const {
                b.isLess(b.add(firstCol, numThreads - 1), b.getCols()));
     auto visit = [&](Value index, ValueRange carried) {
       Value start = b.add(firstRow, b.mul(index, loadsAtOnce));
-      SmallVector<Value> offsets, isInside;
+      SmallVector<InputIndex> indices;
+      SmallVector<Value> isInside;
       for (int64_t k = 0; k < loadsAtOnce; ++k) {
         Value row = b.add(start, k);
-        offsets.push_back(b.add(b.mul(row, b.getCols()), col));
+        indices.push_back({b.add(b.mul(row, b.getCols()), col), row, col});
         isInside.push_back(b.both(isCol, b.isLess(row, b.getRows())));
       }
       Value amax = carried.front();
-      for (Value value : b.loadAll(isFull, isInside, input, dtype, offsets))
+      for (Value value : b.loadInputs(isFull, isInside, dtype, indices))
         amax = b.max(amax, b.abs(b.widen(value)));
       return SmallVector<Value>{amax};
     };
@@ -622,7 +627,7 @@ void Quantize::emitColumnAmax(KernelBuilder &b) const {
       b.atomicMax(amax, b.getAddress(out, b.getF32Type(), col));
     });
   };
-  b.unlessNoop(hasNoop ? b.getPointer(1) : Value(),
+  b.unlessNoop(hasNoop ? b.getPointer(getNoop()) : Value(),
                [&] { b.forEachTile(emitTile); });
 }
 
@@ -632,15 +637,16 @@ KernelSpec Quantize::getColumnZeroSpec() const {
   spec.name = std::string("zero_columns_f32") + (hasNoop ? "_noop" : "");
   spec.pointers.assign(getPointers().size(), {KernelPointer::Unused});
   if (hasNoop)
-    spec.pointers[1] = {KernelPointer::Input, 4};
+    spec.pointers[getNoop()] = {KernelPointer::Input, 4};
   spec.pointers[getColumnAmaxOut()] = {KernelPointer::Output, 4};
   spec.threadsPerBlock = numThreads;
   spec.getTiles = [](ImplicitLocOpBuilder &b, Value rows, Value cols) {
     Value one = arith::ConstantIntOp::create(b, 1, 64);
     return TileGrid{one, buildCeilDiv(b, cols, numThreads)};
   };
-  auto emit = [hasNoop = hasNoop, out = getColumnAmaxOut()](KernelBuilder &b) {
-    b.unlessNoop(hasNoop ? b.getPointer(1) : Value(), [&] {
+  auto emit = [hasNoop = hasNoop, noop = getNoop(),
+               out = getColumnAmaxOut()](KernelBuilder &b) {
+    b.unlessNoop(hasNoop ? b.getPointer(noop) : Value(), [&] {
       b.forEachTile([&](Value, Value tile) {
         Value col = b.add(b.mul(tile, numThreads), b.getThread());
         b.ifThen(b.isLess(col, b.getCols()), [&] {
@@ -654,9 +660,9 @@ KernelSpec Quantize::getColumnZeroSpec() const {
 }
 
 /// The amax of the input and that of its transform along columns.
-static void emitTransformAmax(KernelBuilder &b, Type dtype, bool withSigns,
-                              bool isVector) {
-  Tile tile(b, b.getPointer(0), dtype, isVector);
+static void emitTransformAmax(KernelBuilder &b, Type dtype, unsigned firstOut,
+                              bool withSigns, bool isVector) {
+  Tile tile(b, dtype, isVector);
   Value none = b.zero(b.getF32Type());
   SmallVector<Value> amaxes = b.forEachTile(
       {none, none},
@@ -681,37 +687,43 @@ static void emitTransformAmax(KernelBuilder &b, Type dtype, bool withSigns,
   for (auto [index, amax] : llvm::enumerate(amaxes)) {
     Value largest = b.blockMax(amax);
     b.ifThen(b.isEqual(b.getThread(), 0),
-             [&, index = index] { b.atomicMax(largest, b.getPointer(1 + index)); });
+             [&, index = index] {
+               b.atomicMax(largest, b.getPointer(firstOut + index));
+             });
   }
 }
 
 static FailureOr<func::FuncOp>
 emitTransformAmaxLaunch(NVFP4Attr quantizer, AmaxIntoOp op,
                         KernelContext &context) {
-  Type dtype = getElementTypeOrSelf(op.getInput().getType());
+  InputProducer input(op);
+  Type dtype = input.getElementType();
   bool withSigns = quantizer.getWithRandomSignMask();
   KernelSpec spec;
   spec.name = ("amax_nvfp4_" + getKernelTypeName(dtype) +
-               (withSigns ? "_rht" : "_rht_unsigned"))
+               (withSigns ? "_rht" : "_rht_unsigned") + input.getNameSuffix())
                   .str();
   if (func::FuncOp launch = context.lookupLaunch(spec.name))
     return launch;
-  spec.pointers = {{KernelPointer::Input, getBytes(dtype), /*isVector=*/true},
-                   {KernelPointer::Output, 4},
-                   {KernelPointer::Output, 4}};
+  spec.input = input;
+  input.appendPointers(spec.pointers);
+  unsigned firstOut = spec.pointers.size();
+  spec.pointers.append(2, {KernelPointer::Output, 4});
   spec.threadsPerBlock = numThreads;
   spec.getTiles = [](ImplicitLocOpBuilder &b, Value rows, Value cols) {
     return getTiles(b, rows, cols, /*isPadded=*/false);
   };
   auto emit = [=](KernelBuilder &b, bool isVector) {
-    emitTransformAmax(b, dtype, withSigns, isVector);
+    emitTransformAmax(b, dtype, firstOut, withSigns, isVector);
   };
   spec.variants = {{vectorBytes, vectorBytes / getBytes(dtype),
                     [=](KernelBuilder &b) { emit(b, true); }},
                    {1, 1, [=](KernelBuilder &b) { emit(b, false); }}};
   return context.makeLaunch(
       op.getLoc(), spec.name,
-      {getZeroSpec(/*numPointers=*/3, /*outs=*/{1u, 2u}), spec});
+      {getZeroSpec(/*numPointers=*/firstOut + 2,
+                   /*outs=*/{firstOut, firstOut + 1}),
+       spec});
 }
 
 //===----------------------------------------------------------------------===//

@@ -67,12 +67,17 @@ static Value splat(KernelBuilder &b, Value value, int64_t size) {
 
 /// All loads come first, so that they are under way together.
 static SmallVector<Value> loadAll(KernelBuilder &b, Value pointer, Type type,
-                                  ArrayRef<Value> offsets,
+                                  ArrayRef<InputIndex> indices,
                                   ArrayRef<Value> isInside) {
   SmallVector<Value> values;
-  for (auto [offset, isIn] : llvm::zip_equal(offsets, isInside))
-    values.push_back(b.loadOrZero(isIn, pointer, type, offset));
+  for (auto [index, isIn] : llvm::zip_equal(indices, isInside))
+    values.push_back(b.loadOrZero(isIn, pointer, type, index.offset));
   return values;
+}
+
+static SmallVector<InputIndex> toIndices(ArrayRef<Value> offsets) {
+  return llvm::map_to_vector(offsets,
+                             [](Value offset) { return InputIndex{offset}; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -86,7 +91,7 @@ class Transposition {
 public:
   /// What makes bytes of elements.
   using Make = function_ref<SmallVector<Value>(
-      ArrayRef<Value> offsets, ArrayRef<Value> isInside,
+      ArrayRef<InputIndex> indices, ArrayRef<Value> isInside,
       SmallVectorImpl<Value> &carried)>;
   /// Takes bytes, one or `pieceRows`, and their offset in the transposed matrix.
   using Take = function_ref<void(Value bytes, Value offset)>;
@@ -151,14 +156,16 @@ SmallVector<Value> Transposition::runVector(ValueRange init, Make make,
     Value firstCol = b.mul(tileCol, tileCols);
     Value col = b.add(firstCol, colInTile);
     Value isCol = b.isLess(col, cols);
-    SmallVector<Value> offsets, isInside;
+    SmallVector<InputIndex> indices;
+    SmallVector<Value> isInside;
     for (int64_t k = 0; k < threadRows; ++k) {
       Value row = b.add(b.add(firstRow, rowInTile), k);
-      offsets.push_back(k == 0 ? b.add(b.mul(row, cols), col)
-                               : b.add(offsets.back(), cols));
+      Value offset = k == 0 ? b.add(b.mul(row, cols), col)
+                            : b.add(indices.back().offset, cols);
+      indices.push_back({offset, row, col});
       isInside.push_back(b.both(isCol, b.isLess(row, rows)));
     }
-    SmallVector<Value> bytes = make(offsets, isInside, carried);
+    SmallVector<Value> bytes = make(indices, isInside, carried);
     for (int64_t k = 0; k < vectorSize; ++k)
       b.store(getColumn(b, bytes, k), shared, b.add(word, k * tileRows));
     b.barrier();
@@ -203,8 +210,8 @@ SmallVector<Value> Transposition::runGeneric(ValueRange init, Make make,
       Value row = b.add(firstRow, inTile), col = b.add(firstCol, colInTile);
       Value isInside = b.both(b.isLess(row, rows), b.isLess(col, cols));
       SmallVector<Value> next(current);
-      Value byte =
-          make(b.add(b.mul(row, cols), col), isInside, next).front();
+      InputIndex at = {b.add(b.mul(row, cols), col), row, col};
+      Value byte = make(at, isInside, next).front();
       b.store(byte, shared, b.add(b.mul(colInTile, pitch), inTile));
       return next;
     });
@@ -234,14 +241,14 @@ struct CurrentRule {
   float epsilon;
 };
 
-/// Builds the kernels of one configuration. Operand order is input, noop, amax
+/// Builds the kernels of one configuration. Operand order is inputs, noop, amax
 /// or scale, outs: data, transpose, inverse scale, recorded amax.
 class Quantize {
 public:
   Quantize(QuantizerAttrInterface quantizer, Type fp8,
            std::optional<CurrentRule> current, QuantizeIntoOp op)
-      : family(quantizer.getFamily()), fp8(fp8),
-        dtype(getElementTypeOrSelf(op.getInput().getType())), current(current),
+      : family(quantizer.getFamily()), input(op), fp8(fp8),
+        dtype(input.getElementType()), current(current),
         hasNoop(bool(op.getNoop())) {
     LayoutAttr layout = getLayout(quantizer, dtype);
     hasData = layout.lookup("data").has_value();
@@ -255,6 +262,7 @@ private:
   void emit(KernelBuilder &b, bool isVector) const;
 
   StringRef family;
+  InputProducer input;
   Type fp8, dtype;
   /// Delayed scaling where there is none.
   std::optional<CurrentRule> current;
@@ -274,15 +282,15 @@ std::string Quantize::getName() const {
                                      /*LowerCase=*/true);
   if (hasNoop)
     name += "_noop";
-  return name;
+  return name + input.getNameSuffix().str();
 }
 
 FailureOr<func::FuncOp> Quantize::makeLaunch(Location loc,
                                              KernelContext &context) const {
   KernelSpec spec;
   spec.name = getName();
-  unsigned bytes = getBytes(dtype);
-  spec.pointers.push_back({KernelPointer::Input, bytes, /*isVector=*/true});
+  spec.input = input;
+  input.appendPointers(spec.pointers);
   if (hasNoop)
     spec.pointers.push_back({KernelPointer::Input, 4});
   spec.pointers.push_back({KernelPointer::Input, 4});
@@ -310,15 +318,14 @@ FailureOr<func::FuncOp> Quantize::makeLaunch(Location loc,
   if (current)
     return context.makeLaunch(loc, spec);
   unsigned numPointers = spec.pointers.size();
-  KernelSpec zero =
-      getZeroSpec(numPointers, {numPointers - 1},
-                  hasNoop ? std::optional<unsigned>(1) : std::nullopt);
+  KernelSpec zero = getZeroSpec(
+      numPointers, {numPointers - 1},
+      hasNoop ? std::optional<unsigned>(input.getNumPointers()) : std::nullopt);
   return context.makeLaunch(loc, spec.name, {zero, spec});
 }
 
 void Quantize::emit(KernelBuilder &b, bool isVector) const {
-  unsigned next = 0;
-  Value input = b.getPointer(next++);
+  unsigned next = input.getNumPointers();
   Value noop = hasNoop ? b.getPointer(next++) : Value();
   Value factor = b.getPointer(next++);
   Value data = hasData ? b.getPointer(next++) : Value();
@@ -339,18 +346,18 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
         [&] { b.store(buildReciprocal(b, scale), scaleInv, b.i64(0)); });
     Value scales = splat(b, scale, size);
 
-    auto make = [&](ArrayRef<Value> offsets, ArrayRef<Value> isInside,
+    auto make = [&](ArrayRef<InputIndex> indices, ArrayRef<Value> isInside,
                     SmallVectorImpl<Value> &carried) {
       SmallVector<Value> bytes;
-      for (auto [value, offset, isIn] : llvm::zip_equal(
-               loadAll(b, input, inputType, offsets, isInside), offsets,
-               isInside)) {
+      for (auto [value, index, isIn] : llvm::zip_equal(
+               b.loadInputs(/*isFull=*/Value(), isInside, inputType, indices),
+               indices, isInside)) {
         Value wide = b.widen(value);
         if (amax)
           carried[0] = b.max(carried[0], b.abs(wide));
         Value narrow = buildScaledFP8(b, wide, scales, fp8);
         if (hasData)
-          b.ifThen(isIn, [&, offset = offset] {
+          b.ifThen(isIn, [&, offset = index.offset] {
             b.store(narrow, data, offset);
           });
         bytes.push_back(narrow);
@@ -373,7 +380,7 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
           getFlatTileSize(dtype), size, carried,
           [&](ArrayRef<Value> offsets, ArrayRef<Value> isInside,
               SmallVectorImpl<Value> &values) {
-            (void)make(offsets, isInside, values);
+            (void)make(toIndices(offsets), isInside, values);
           });
     }
     if (!amax)
@@ -397,8 +404,9 @@ static void emitDequantizeData(KernelBuilder &b, Type fp8, Type dtype,
   auto body = [&](ArrayRef<Value> offsets, ArrayRef<Value> isInside,
                   SmallVectorImpl<Value> &) {
     for (auto [bytes, offset, isIn] :
-         llvm::zip_equal(loadAll(b, data, bytesType, offsets, isInside),
-                         offsets, isInside)) {
+         llvm::zip_equal(
+             loadAll(b, data, bytesType, toIndices(offsets), isInside), offsets,
+             isInside)) {
       Value value = buildScaledValue(b, bytes, fp8, scale, dtype);
       b.ifThen(isIn, [&, offset = offset] { b.store(value, output, offset); });
     }
@@ -413,9 +421,9 @@ static void emitTransposeBytes(KernelBuilder &b, bool isVector, Value data,
                                Transposition::Take take) {
   int64_t size = getVectorSize(b.getI8Type());
   Type type = getAccessType(b.getI8Type(), isVector ? size : 1);
-  auto make = [&](ArrayRef<Value> offsets, ArrayRef<Value> isInside,
+  auto make = [&](ArrayRef<InputIndex> indices, ArrayRef<Value> isInside,
                   SmallVectorImpl<Value> &) {
-    return loadAll(b, data, type, offsets, isInside);
+    return loadAll(b, data, type, indices, isInside);
   };
   Transposition transposition(b, size, rows, cols);
   if (isVector)

@@ -26,16 +26,16 @@ static int64_t getTileSize(Type dtype) {
   return 4 * numThreads * getVectorSize(dtype);
 }
 
-static void emitAmaxKernel(KernelBuilder &b, Type dtype, int64_t size) {
+static void emitAmaxKernel(KernelBuilder &b, Type dtype, Value amax,
+                           int64_t size) {
   Type type = size == 1 ? dtype : VectorType::get(size, dtype);
-  Value input = b.getPointer(0), amax = b.getPointer(1);
   Value none = b.zero(withElementType(type, b.getF32Type()));
   auto emit = [&](ArrayRef<Value> offsets, ArrayRef<Value> isInside,
                   SmallVectorImpl<Value> &carried) {
-    SmallVector<Value> values;
-    for (auto [offset, isIn] : llvm::zip_equal(offsets, isInside))
-      values.push_back(b.loadOrZero(isIn, input, type, offset));
-    for (Value value : values)
+    auto indices = llvm::map_to_vector(
+        offsets, [](Value offset) { return InputIndex{offset}; });
+    for (Value value :
+         b.loadInputs(/*isFull=*/Value(), isInside, type, indices))
       carried[0] = b.max(carried[0], b.abs(b.widen(value)));
   };
   Value largest = b.forEachAccess(getTileSize(dtype), size, none, emit)[0];
@@ -47,24 +47,30 @@ static void emitAmaxKernel(KernelBuilder &b, Type dtype, int64_t size) {
 
 FailureOr<func::FuncOp> te::quant::emitTensorAmax(AmaxIntoOp op,
                                                   KernelContext &context) {
-  Type dtype = getElementTypeOrSelf(op.getInput().getType());
+  InputProducer input(op);
+  Type dtype = input.getElementType();
   int64_t size = getVectorSize(dtype);
   int64_t tileSize = getTileSize(dtype);
   KernelSpec spec;
-  spec.name = ("amax_" + getKernelTypeName(dtype)).str();
+  spec.name =
+      ("amax_" + getKernelTypeName(dtype) + input.getNameSuffix()).str();
   if (func::FuncOp launch = context.lookupLaunch(spec.name))
     return launch;
-  spec.pointers = {
-      {KernelPointer::Input, vectorBytes / unsigned(size), /*isVector=*/true},
-      {KernelPointer::Output, 4}};
+  spec.input = input;
+  input.appendPointers(spec.pointers);
+  unsigned amax = spec.pointers.size();
+  spec.pointers.push_back({KernelPointer::Output, 4});
   spec.threadsPerBlock = numThreads;
   spec.getTiles = [tileSize](ImplicitLocOpBuilder &b, Value rows, Value cols) {
     return buildFlatGrid(b, rows, cols, tileSize);
   };
+  auto emit = [=](KernelBuilder &b, int64_t size) {
+    emitAmaxKernel(b, dtype, b.getPointer(amax), size);
+  };
   spec.variants = {
-      {vectorBytes, size,
-       [=](KernelBuilder &b) { emitAmaxKernel(b, dtype, size); }},
-      {1, 1, [=](KernelBuilder &b) { emitAmaxKernel(b, dtype, 1); }}};
-  return context.makeLaunch(op.getLoc(), spec.name,
-                            {getZeroSpec(/*numPointers=*/2, /*outs=*/{1u}), spec});
+      {vectorBytes, size, [=](KernelBuilder &b) { emit(b, size); }},
+      {1, 1, [=](KernelBuilder &b) { emit(b, 1); }}};
+  return context.makeLaunch(
+      op.getLoc(), spec.name,
+      {getZeroSpec(/*numPointers=*/amax + 1, /*outs=*/{amax}), spec});
 }

@@ -28,12 +28,17 @@ using namespace mlir;
 static constexpr int64_t threadsPerBlock = 256;
 
 /// From values to buffers.
-static void addBufferization(OpPassManager &pm) {
+static void addBufferization(OpPassManager &pm, bool fuse) {
   pm.addPass(te::quant::createQuantExpandPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createLinalgElementwiseOpFusionPass());
+  if (fuse) {
+    pm.addNestedPass<func::FuncOp>(
+        te::quant::createQuantFuseProducersPass());
+    pm.addPass(createCanonicalizerPass());
+  }
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =
@@ -116,7 +121,7 @@ static void addCodeGeneration(OpPassManager &pm,
 
 void te::quant::buildGPUPipeline(OpPassManager &pm,
                                  const GPUPipelineOptions &options) {
-  addBufferization(pm);
+  addBufferization(pm, options.fuse);
   addLaunches(pm, options);
   addCodeGeneration(pm, options);
 }

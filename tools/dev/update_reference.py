@@ -29,6 +29,8 @@ PAGES = (
      ["-gen-attrdef-doc", "-attrdefs-dialect=te_quant"], IR + "QuantAttrs.td"),
     ("quantizer-interface.md", "The quantizer interface",
      ["-gen-attr-interface-docs"], IR + "QuantInterfaces.td"),
+    ("fused-input-interface.md", "The interface of ops with fused inputs",
+     ["-gen-op-interface-docs"], IR + "QuantOpInterfaces.td"),
     ("passes-transforms.md", "Passes on tensors", ["-gen-pass-doc"],
      "include/te/Dialect/Quant/Transforms/Passes.td"),
     ("passes-conversion.md", "Conversion passes", ["-gen-pass-doc"],

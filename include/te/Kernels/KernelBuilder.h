@@ -115,15 +115,27 @@ public:
                                                              mlir::ValueRange)>
                body);
 
+  //===--- The logical input ----------------------------------------------===//
+
+  /// A scalar or vector of the spec's input.
+  mlir::Value loadInput(mlir::Type type, const InputIndex &index);
+  mlir::Value loadInputOrZero(mlir::Value condition, mlir::Type type,
+                              const InputIndex &index);
+  /// Loads at each of `indices`, or zero where its `isInside` does not hold; all
+  /// loads come first, so that they are under way together. `isFull` says that
+  /// all of them hold: then there are no branches. To be the same in a warp; may
+  /// be null.
+  llvm::SmallVector<mlir::Value>
+  loadInputs(mlir::Value isFull, llvm::ArrayRef<mlir::Value> isInside,
+             mlir::Type type, llvm::ArrayRef<InputIndex> indices);
+
   //===--- Memory ---------------------------------------------------------===//
 
   /// The address of element `offset` (an i64) of `pointer`.
   mlir::Value getAddress(mlir::Value pointer, mlir::Type elementType,
                          mlir::Value offset);
 
-  /// Loads from each of `offsets`, or zero where its `isInside` does not hold.
-  /// `isFull` says that all of them hold: then the loads are one sequence
-  /// without branches and under way together. To be the same in a warp.
+  /// Loads from each of `offsets` as `loadInputs` does.
   llvm::SmallVector<mlir::Value> loadAll(mlir::Value isFull,
                                          llvm::ArrayRef<mlir::Value> isInside,
                                          mlir::Value pointer, mlir::Type type,

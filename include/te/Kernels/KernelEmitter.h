@@ -17,7 +17,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "te/Dialect/Quant/IR/QuantGemmOps.h"
-#include "te/Dialect/Quant/IR/QuantOps.h"
+#include "te/Kernels/InputProducer.h"
 #include "te/Target/TargetInfo.h"
 #include "llvm/ADT/StringMap.h"
 #include <functional>
@@ -74,6 +74,8 @@ struct KernelSpec {
   std::string name;
   /// Name that the launch function is made of, if not `name`.
   std::string launchName;
+  /// What makes the input of a kernel that loads one.
+  InputProducer input;
   /// One for each memref operand of the op, in order.
   llvm::SmallVector<KernelPointer> pointers;
   int64_t threadsPerBlock;
@@ -148,6 +150,10 @@ private:
 /// they are read (`GemmOperand`).
 llvm::FailureOr<mlir::func::FuncOp> emitGemm(GemmIntoOp op,
                                              KernelContext &context);
+
+/// The launch function of a `column_sum_into`, which has no quantizer.
+llvm::FailureOr<mlir::func::FuncOp> emitColumnSum(ColumnSumIntoOp op,
+                                                  KernelContext &context);
 
 /// How a type is spelled in the name of a kernel: `bf16`, `e4m3`.
 llvm::StringRef getKernelTypeName(mlir::Type type);

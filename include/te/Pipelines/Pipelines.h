@@ -44,10 +44,15 @@ struct GPUPipelineOptions
       *this, "kernels",
       llvm::cl::desc("folder where each kernel module is written as well, as "
                      "NAME.ptx, .cubin, .fatbin or .bc")};
+  Option<bool> fuse{
+      *this, "fuse",
+      llvm::cl::desc("let kernels make what they quantize from what it is "
+                     "computed from (default true; the bits are the same)"),
+      llvm::cl::init(true)};
 };
 
 /// From quantized values to LLVM with embedded kernels:
-///   expand, bufferize, tie results, loops and launches, NVVM, binary, LLVM.
+///   expand, fuse, bufferize, tie results, loops and launches, NVVM, binary, LLVM.
 /// Needs nothing but LLVM for the formats isa and llvm; bin and fatbin call
 /// `ptxas`, which must be on the path.
 void buildGPUPipeline(mlir::OpPassManager &pm,

@@ -22,7 +22,7 @@ using namespace te::quant;
 
 static bool isQuantOp(Operation *op) {
   return isa<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp, AmaxIntoOp,
-             UpdateScaleIntoOp, DeriveIntoOp, GemmIntoOp>(op);
+             UpdateScaleIntoOp, DeriveIntoOp, GemmIntoOp, ColumnSumIntoOp>(op);
 }
 
 static SmallVector<Operation *> getQuantOps(func::FuncOp function) {
@@ -159,14 +159,11 @@ getExtents(ImplicitLocOpBuilder &b, Operation *op, Value memref) {
 static FailureOr<std::pair<Value, Value>> getExtents(ImplicitLocOpBuilder &b,
                                                      Operation *op) {
   return llvm::TypeSwitch<Operation *, FailureOr<std::pair<Value, Value>>>(op)
-      .Case<QuantizeIntoOp>([&](QuantizeIntoOp quantize) {
-        return getExtents(b, op, quantize.getInput());
+      .Case<FusedInputOpInterface>([&](FusedInputOpInterface fused) {
+        return getExtents(b, op, fused.getShapedInput());
       })
       .Case<DequantizeIntoOp>([&](DequantizeIntoOp dequantize) {
         return getExtents(b, op, dequantize.getOuts());
-      })
-      .Case<AmaxIntoOp>([&](AmaxIntoOp amax) {
-        return getExtents(b, op, amax.getInput());
       })
       .Case<UpdateScaleIntoOp>([&](UpdateScaleIntoOp update) {
         return getExtents(b, op, update.getHistory());
@@ -197,6 +194,11 @@ static FailureOr<func::FuncOp> getLaunch(Operation *op,
       return failure();
     return emitGemm(gemm, context);
   }
+  if (auto fused = dyn_cast<FusedInputOpInterface>(op))
+    if (failed(verifyHighPrecision(op, "an input", fused.getInputType())))
+      return failure();
+  if (auto sum = dyn_cast<ColumnSumIntoOp>(op))
+    return emitColumnSum(sum, context);
   Attribute quantizer =
       llvm::TypeSwitch<Operation *, Attribute>(op)
           .Case<QuantizeIntoOp, DequantizeIntoOp, SwizzleIntoOp, AmaxIntoOp,
@@ -207,10 +209,7 @@ static FailureOr<func::FuncOp> getLaunch(Operation *op,
     return emitNoKernelError(op, quantizer);
   using Launch = FailureOr<func::FuncOp>;
   return llvm::TypeSwitch<Operation *, Launch>(op)
-      .Case([&](QuantizeIntoOp quantize) -> Launch {
-        if (failed(verifyHighPrecision(op, "an input",
-                                       quantize.getInput().getType())))
-          return failure();
+      .Case([&](QuantizeIntoOp quantize) {
         return emitter.emitQuantize(quantize, context);
       })
       .Case([&](DequantizeIntoOp dequantize) -> Launch {
@@ -222,10 +221,7 @@ static FailureOr<func::FuncOp> getLaunch(Operation *op,
       .Case([&](SwizzleIntoOp swizzle) {
         return emitter.emitSwizzle(swizzle, context);
       })
-      .Case([&](AmaxIntoOp amax) -> Launch {
-        if (failed(verifyHighPrecision(op, "an input",
-                                       amax.getInput().getType())))
-          return failure();
+      .Case([&](AmaxIntoOp amax) {
         return emitter.emitAmax(amax, context);
       })
       .Case([&](UpdateScaleIntoOp update) {

@@ -317,7 +317,7 @@ func.func @quantize_into_results(%x: tensor<8x16xf32>, %d: tensor<8x16xf8E4M3FN>
 
 func.func @quantize_into_no_outs(%x: tensor<8x16xf32>) {
   // expected-error @below {{'te_quant.quantize_into' op expected the inner tensors as 'outs'}}
-  "te_quant.quantize_into"(%x) <{quantizer = #te_quant.nvfp4, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0>}> : (tensor<8x16xf32>) -> ()
+  "te_quant.quantize_into"(%x) <{quantizer = #te_quant.nvfp4, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0>}> ({}) : (tensor<8x16xf32>) -> ()
   return
 }
 

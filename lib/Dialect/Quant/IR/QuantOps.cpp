@@ -7,6 +7,7 @@
 
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "OpSupport.h"
+#include "QuantProducers.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -16,6 +17,7 @@
 using namespace mlir;
 using namespace te::quant;
 
+#include "te/Dialect/Quant/IR/QuantOpInterfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "te/Dialect/Quant/IR/QuantOps.cpp.inc"
 
@@ -469,6 +471,31 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
 }
 
 //===----------------------------------------------------------------------===//
+// ColumnSumOp
+//===----------------------------------------------------------------------===//
+
+/// The element type and the shape of the sum over the rows of `shape`.
+static LogicalResult verifyColumnSum(Operation *op, ArrayRef<int64_t> shape,
+                                     ShapedType sum) {
+  Type dtype = sum.getElementType();
+  if (!dtype.isF32() && !dtype.isBF16() && !dtype.isF16())
+    return op->emitOpError()
+           << "expected a sum of f32, bf16 or f16, but got " << sum;
+  if (shape.empty())
+    return op->emitOpError()
+           << "expected an input of rank 1 or more, but got rank 0";
+  if (failed(getFlattenedExtents(shape)))
+    return op->emitOpError("flattened extents of the input overflow 64 bits");
+  return verifySameShape(op, "the sum", sum.getShape(), "the last dim",
+                         shape.take_back(1));
+}
+
+LogicalResult ColumnSumOp::verify() {
+  return verifyColumnSum(*this, getLogicalShape(getInput().getType()),
+                         getResult().getType());
+}
+
+//===----------------------------------------------------------------------===//
 // CheckOp
 //===----------------------------------------------------------------------===//
 
@@ -522,10 +549,12 @@ LogicalResult QuantizeIntoOp::verify() {
     return emitOpError() << "expected the inner tensors as 'outs'";
   if (failed(verifyInto(*this, getOperands(), getOuts().getTypes())))
     return failure();
+  if (failed(verifyProducer(*this)))
+    return failure();
   bool returnsAmax = getQuantizer().getQuantizeSignature().returnsAmax;
   if (failed(verifySignature(*this, getQuantizer(), returnsAmax)))
     return failure();
-  auto input = cast<ShapedType>(getInput().getType());
+  ShapedType input = getInputType();
   LayoutAttr layout = getLayout(getQuantizer(), input.getElementType());
   TypeRange inners = getOuts().getTypes();
   if (returnsAmax) {
@@ -605,9 +634,36 @@ void AmaxIntoOp::getEffects(Effects &effects) {
 LogicalResult AmaxIntoOp::verify() {
   if (getOuts().empty())
     return emitOpError() << "expected the amaxes as 'outs'";
-  if (failed(verifyInto(*this, getOperands(), getOuts().getTypes())))
+  if (failed(verifyInto(*this, getOperands(), getOuts().getTypes())) ||
+      failed(verifyProducer(*this)))
     return failure();
   return verifyAmaxes(*this, getQuantizer(), getOuts().getTypes());
+}
+
+void ColumnSumIntoOp::getEffects(Effects &effects) {
+  getIntoEffects(*this, getOuts(), /*readsOuts=*/false, effects);
+}
+
+LogicalResult ColumnSumIntoOp::verify() {
+  if (getOuts().size() != 2)
+    return emitOpError() << "expected the sum and room for the sums of chunks "
+                            "as 'outs', but got "
+                         << getOuts().size() << " operands";
+  if (failed(verifyInto(*this, getOperands(), getOuts().getTypes())) ||
+      failed(verifyProducer(*this)))
+    return failure();
+  ShapedType input = getInputType();
+  auto sum = cast<ShapedType>(getOuts()[0].getType());
+  auto chunks = cast<ShapedType>(getOuts()[1].getType());
+  if (failed(verifyColumnSum(*this, input.getShape(), sum)))
+    return failure();
+  if (!chunks.getElementType().isF32())
+    return emitOpError() << "expected f32 sums of chunks, but got " << chunks;
+  auto [rows, cols] = *getFlattenedExtents(input.getShape());
+  if (!ShapedType::isDynamic(rows))
+    rows = llvm::divideCeilSigned(rows, columnSumChunk);
+  return verifySameShape(*this, "the sums of chunks", chunks.getShape(),
+                         "chunks and columns", {rows, cols});
 }
 
 void UpdateScaleIntoOp::getEffects(Effects &effects) {

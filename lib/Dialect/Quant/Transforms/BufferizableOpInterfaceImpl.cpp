@@ -8,7 +8,6 @@
 #include "te/Dialect/Quant/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
-#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "te/Dialect/Quant/IR/QuantCollectiveOps.h"
 #include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
@@ -56,7 +55,11 @@ struct IntoOpModel
         outs.push_back(*buffer);
     }
     rewriter.setInsertionPoint(op);
-    clone(rewriter, op, /*newResultTypes=*/{}, operands);
+    OperationState onBuffers(op->getLoc(), op->getName(), operands,
+                             /*types=*/TypeRange(), op->getAttrs());
+    for (Region &region : op->getRegions())
+      onBuffers.addRegion()->takeBody(region);
+    rewriter.create(onBuffers);
     replaceOpWithBufferizedValues(rewriter, op, outs);
     return success();
   }
@@ -76,6 +79,7 @@ void te::quant::registerBufferizableOpInterfaceExternalModels(
     AmaxIntoOp::attachInterface<IntoOpModel<AmaxIntoOp>>(*context);
     UpdateScaleIntoOp::attachInterface<IntoOpModel<UpdateScaleIntoOp>>(
         *context);
+    ColumnSumIntoOp::attachInterface<IntoOpModel<ColumnSumIntoOp>>(*context);
     DeriveIntoOp::attachInterface<IntoOpModel<DeriveIntoOp>>(*context);
     GemmIntoOp::attachInterface<IntoOpModel<GemmIntoOp>>(*context);
   });

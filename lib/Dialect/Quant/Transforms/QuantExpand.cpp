@@ -51,6 +51,7 @@ void te::quant::populateQuantExpandPatterns(const TypeConverter &converter,
                                             RewritePatternSet &patterns) {
   populateQuantExpandAssemblePatterns(converter, patterns);
   populateQuantExpandCollectivesPatterns(converter, patterns);
+  populateQuantExpandColumnSumPatterns(converter, patterns);
   populateQuantExpandComposedPatterns(converter, patterns);
   populateQuantExpandControlFlowPatterns(converter, patterns);
   populateQuantExpandDequantizePatterns(converter, patterns);
@@ -93,10 +94,10 @@ static LogicalResult verifyExpandable(Operation *op) {
       .Case<AllGatherOp, DequantizeOp, GemmOp, QuantizeOp, SwizzleOp,
             UpdateUsageOp>(
           [](auto op) { return te::quant::verifyExpandable(op); })
-      .Case<AllReduceOp, AmaxOp, AssembleOp, DisassembleOp, EmptyOp,
-            ReduceScatterOp, func::FuncOp, func::CallOp, func::ReturnOp,
-            BranchOpInterface,
-            scf::ForOp, scf::IfOp, scf::IndexSwitchOp, scf::WhileOp,
+      .Case<AllReduceOp, AmaxOp, AssembleOp, ColumnSumOp, DisassembleOp,
+            EmptyOp, ReduceScatterOp, func::FuncOp, func::CallOp,
+            func::ReturnOp, BranchOpInterface, scf::ForOp, scf::IfOp,
+            scf::IndexSwitchOp, scf::WhileOp,
             scf::YieldOp, scf::ConditionOp, arith::SelectOp>(
           [](auto) { return success(); })
       .Default([](Operation *op) {
@@ -130,7 +131,7 @@ struct QuantExpandPass
     target.markUnknownOpDynamicallyLegal(
         [](Operation *op) { return !usesTensorSpec(op); });
     // These have no need of TensorSpecs.
-    target.addIllegalOp<AllGatherOp, AllReduceOp, AmaxOp, GemmOp,
+    target.addIllegalOp<AllGatherOp, AllReduceOp, AmaxOp, ColumnSumOp, GemmOp,
                         ReduceScatterOp, UpdateScaleOp>();
     RewritePatternSet patterns(&getContext());
     populateQuantExpandPatterns(converter, patterns);

@@ -182,7 +182,7 @@ struct ExpandQuantizeOp : OpConversionPattern<QuantizeOp> {
     auto quantize = QuantizeIntoOp::create(
         rewriter, loc, TypeRange(ValueRange(outs)), type.getQuantizer(), input,
         first(adaptor.getNoop()), first(adaptor.getScale()),
-        amaxes, first(adaptor.getRng()), outs);
+        amaxes, first(adaptor.getRng()), outs, /*indexing_maps=*/ArrayAttr());
     copyDiscardableAttrs(op, quantize);
 
     SmallVector<SmallVector<Value>> replacements(1);

@@ -19,7 +19,8 @@ AmaxIntoOp te::quant::emitAmaxInto(OpBuilder &builder, Location loc,
     outs.push_back(tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{1},
                                            builder.getF32Type()));
   return AmaxIntoOp::create(builder, loc, TypeRange(ValueRange(outs)),
-                            quantizer, input, outs);
+                            quantizer, input, outs,
+                            /*indexing_maps=*/ArrayAttr());
 }
 
 namespace {

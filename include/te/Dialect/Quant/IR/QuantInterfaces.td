@@ -92,6 +92,11 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
         What `quantize` takes and gives besides the input and the tensor.
       }], "::te::quant::QuantizeSignature", "getQuantizeSignature",
       (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<[{
+        Whether what quantizes the tensor can make its elements itself, by the
+        region of a `quantize_into`.
+      }], "bool", "fusesProducers", (ins), [{}],
+      [{ return !$_attr.isIdentity(); }]>,
 
     InterfaceMethod<[{
         Extents that must be multiples of a block for a tensor to be gathered

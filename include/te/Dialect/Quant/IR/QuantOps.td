@@ -8,8 +8,10 @@
 #ifndef TE_DIALECT_QUANT_IR_QUANTOPS_TD
 #define TE_DIALECT_QUANT_IR_QUANTOPS_TD
 
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "te/Dialect/Quant/IR/QuantConstraints.td"
+include "te/Dialect/Quant/IR/QuantOpInterfaces.td"
 
 //===----------------------------------------------------------------------===//
 // On values
@@ -293,6 +295,32 @@ def TEQuant_UpdateScaleOp : TEQuant_Op<"update_scale",
   let hasVerifier = 1;
 }
 
+def TEQuant_ColumnSumOp : TEQuant_Op<"column_sum", [Pure]> {
+  let summary = "sum over all dims but the last one";
+  let description = [{
+    The gradient of a bias. Sums are f32 and have one order, so that the result
+    has the same bits whatever makes it: starting from zero, the elements of a
+    column are added in row order over chunks of 32 rows of the flattened
+    tensor; the sums of the chunks are added in row order, starting from zero;
+    the result is rounded once to the result's element type.
+
+    Example:
+
+    ```mlir
+    func.func @column_sum(%x: tensor<32x64xbf16>) -> tensor<64xbf16> {
+      %s = te_quant.column_sum %x : tensor<32x64xbf16> -> tensor<64xbf16>
+      return %s : tensor<64xbf16>
+    }
+    ```
+  }];
+  let arguments = (ins TEQuant_PlainTensor:$input);
+  let results = (outs RankedTensorOf<[F32, BF16, F16]>:$result);
+  let assemblyFormat = [{
+    $input attr-dict `:` qualified(type($input)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // On elements
 //===----------------------------------------------------------------------===//
@@ -353,14 +381,39 @@ def TEQuant_CheckOp : TEQuant_Op<"check", [MemoryEffects<[MemWrite]>]> {
   let hasCanonicalizeMethod = 1;
 }
 
-def TEQuant_QuantizeIntoOp : TEQuant_IntoOp<"quantize_into",
-    [AttrSizedOperandSegments]> {
+/// An into op whose input a region on elements may make.
+class TEQuant_FusedInputOp<string mnemonic>
+    : TEQuant_IntoOp<mnemonic, [AttrSizedOperandSegments, IsolatedFromAbove,
+                                TEQuant_FusedInputOpInterface]> {
+  let regions = (region MaxSizedRegion<1>:$producer);
+}
+
+def TEQuant_YieldOp : TEQuant_Op<"yield",
+    [Pure, ReturnLike, Terminator,
+     ParentOneOf<["QuantizeIntoOp", "AmaxIntoOp", "ColumnSumIntoOp"]>]> {
+  let summary = "end a region on elements";
+  let description = [{
+    Yields the element that the enclosing op reads. See `quantize_into`.
+  }];
+  let arguments = (ins AnyTypeOf<[F32, BF16, F16]>:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+def TEQuant_QuantizeIntoOp : TEQuant_FusedInputOp<"quantize_into"> {
   let summary = "quantize into given inner tensors";
   let description = [{
     `quantize` after expansion: `outs` are the inner tensors of `quantizer` for
     the shape of the input, in canonical order, then the amax if the family
     returns one. With `noop` the outs are read as well: they keep their contents
     when the flag is 1.0.
+
+    With `fuse` the input is what the region makes of the elements of several
+    tensors. Each op in it computes and rounds in its own type, so that the
+    result has the bits of a program that stores the region's values in between.
+    `maps` says for each input which dims of the logical input it has, all of
+    them, the last one, all but the last one or none; without it all have all.
+    The region has arithmetic on scalars only, of `arith`, `math` and
+    `te_quant.cast`, and sees nothing from outside.
 
     Example:
 
@@ -371,25 +424,43 @@ def TEQuant_QuantizeIntoOp : TEQuant_IntoOp<"quantize_into",
         outs(%d, %s : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
       return %r#0, %r#1 : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
     }
+    func.func @bias(%x: tensor<32x64xf32>, %bias: tensor<64xf32>, %d: tensor<32x64xf8E4M3FN>, %s: tensor<128x4xf8E8M0FNU>)
+        -> (tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) {
+      %r:2 = te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise>
+        ins(%x, %bias : tensor<32x64xf32>, tensor<64xf32>)
+        outs(%d, %s : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>)
+        fuse maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>] {
+      ^bb0(%e: f32, %f: f32):
+        %sum = arith.addf %e, %f : f32
+        %v = arith.truncf %sum : f32 to bf16
+        te_quant.yield %v : bf16
+      } -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+      return %r#0, %r#1 : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+    }
     ```
   }];
   let arguments = (ins
     TEQuant_QuantizerAttrInterface:$quantizer,
-    TEQuant_TensorOrMemRef:$input,
+    Variadic<TEQuant_TensorOrMemRef>:$inputs,
     Optional<TEQuant_TensorOrMemRef>:$noop,
     Optional<TEQuant_TensorOrMemRef>:$scale,
     Variadic<TEQuant_TensorOrMemRef>:$amax,
     Optional<TEQuant_TensorOrMemRef>:$rng,
-    Variadic<TEQuant_TensorOrMemRef>:$outs
+    Variadic<TEQuant_TensorOrMemRef>:$outs,
+    OptionalAttr<AffineMapArrayAttr>:$indexing_maps
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $quantizer `ins` `(` $input `:` type($input) `)`
+    $quantizer `ins` `(` $inputs `:` type($inputs) `)`
     (`noop` `(` $noop^ `:` type($noop) `)`)?
     (`scale` `(` $scale^ `:` type($scale) `)`)?
     (`amax` `(` $amax^ `:` type($amax) `)`)?
     (`rng` `(` $rng^ `:` type($rng) `)`)?
-    `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
+    `outs` `(` $outs `:` type($outs) `)` attr-dict
+    (`fuse` (`maps` $indexing_maps^)? $producer^)? (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = dpsDeclaration # [{
+    bool canFuseProducer() { return getQuantizer().fusesProducers(); }
   }];
 }
 
@@ -457,11 +528,11 @@ def TEQuant_SwizzleIntoOp : TEQuant_IntoOp<"swizzle_into"> {
   }];
 }
 
-def TEQuant_AmaxIntoOp : TEQuant_IntoOp<"amax_into"> {
+def TEQuant_AmaxIntoOp : TEQuant_FusedInputOp<"amax_into"> {
   let summary = "compute amaxes into given tensors";
   let description = [{
     `amax` after expansion, and the first half of a `quantize` whose family
-    scales by the amax of the whole tensor.
+    scales by the amax of the whole tensor. `fuse` is that of `quantize_into`.
 
     Example:
 
@@ -475,13 +546,50 @@ def TEQuant_AmaxIntoOp : TEQuant_IntoOp<"amax_into"> {
   }];
   let arguments = (ins
     TEQuant_QuantizerAttrInterface:$quantizer,
-    TEQuant_TensorOrMemRef:$input,
-    Variadic<TEQuant_TensorOrMemRef>:$outs
+    Variadic<TEQuant_TensorOrMemRef>:$inputs,
+    Variadic<TEQuant_TensorOrMemRef>:$outs,
+    OptionalAttr<AffineMapArrayAttr>:$indexing_maps
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $quantizer `ins` `(` $input `:` type($input) `)`
-    `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
+    $quantizer `ins` `(` $inputs `:` type($inputs) `)`
+    `outs` `(` $outs `:` type($outs) `)` attr-dict
+    (`fuse` (`maps` $indexing_maps^)? $producer^)? (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = dpsDeclaration # [{
+    bool canFuseProducer() { return getQuantizer().fusesProducers(); }
+  }];
+}
+
+def TEQuant_ColumnSumIntoOp : TEQuant_FusedInputOp<"column_sum_into"> {
+  let summary = "sum over all dims but the last one into a given tensor";
+  let description = [{
+    `column_sum` after expansion: `outs` are the result and room for the f32
+    sums of the chunks, one row for each. `fuse` is that of `quantize_into`.
+
+    Example:
+
+    ```mlir
+    func.func @column_sum_into(%x: tensor<96x64xbf16>, %s: tensor<64xbf16>, %c: tensor<3x64xf32>) -> tensor<64xbf16> {
+      %r:2 = te_quant.column_sum_into ins(%x : tensor<96x64xbf16>)
+        outs(%s, %c : tensor<64xbf16>, tensor<3x64xf32>) -> tensor<64xbf16>, tensor<3x64xf32>
+      return %r#0 : tensor<64xbf16>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Variadic<TEQuant_TensorOrMemRef>:$inputs,
+    Variadic<TEQuant_TensorOrMemRef>:$outs,
+    OptionalAttr<AffineMapArrayAttr>:$indexing_maps
+  );
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $inputs `:` type($inputs) `)`
+    `outs` `(` $outs `:` type($outs) `)` attr-dict
+    (`fuse` (`maps` $indexing_maps^)? $producer^)? (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = dpsDeclaration # [{
+    bool canFuseProducer() { return true; }
   }];
 }
 

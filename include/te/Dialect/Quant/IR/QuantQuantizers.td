@@ -338,6 +338,8 @@ def TEQuant_CustomAttr : TEQuant_QuantizerAttr<"Custom", "custom",
     bool getOptimizeForGemm() const;
     bool isQuantizedAtGemm() const { return true; }
     bool isReconstructible() const { return true; }
+    /// An external function has one input.
+    bool fusesProducers() const { return false; }
 }])> {
   let summary = "a format whose layout is spelled by hand";
   let description = [{

@@ -212,6 +212,55 @@ def QuantDumpPlanPass : Pass<"te-quant-dump-plan", "::mlir::ModuleOp"> {
   }];
 }
 
+def QuantFuseProducersPass
+    : Pass<"te-quant-fuse-producers", "::mlir::func::FuncOp"> {
+  let summary = "move what makes the input of a quantize into the op";
+  let description = [{
+    Before: structured ops on tensors that compute the input of `quantize_into`,
+    `amax_into` or `column_sum_into` element by element. After: their bodies are
+    in the region of each op that reads them (see `quantize_into`), in front of
+    what is there already, and nothing stores the input.
+
+    ```mlir
+    #q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>
+    func.func @f(%x: tensor<32x64xbf16>, %d: tensor<32x64xf8E4M3FN>, %s: tensor<128x4xf8E8M0FNU>)
+        -> (tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) {
+      %empty = tensor.empty() : tensor<32x64xbf16>
+      %y = linalg.negf ins(%x : tensor<32x64xbf16>) outs(%empty : tensor<32x64xbf16>) -> tensor<32x64xbf16>
+      %r:2 = te_quant.quantize_into #q ins(%y : tensor<32x64xbf16>)
+        outs(%d, %s : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+      return %r#0, %r#1 : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    #q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>
+    func.func @f(%x: tensor<32x64xbf16>, %d: tensor<32x64xf8E4M3FN>, %s: tensor<128x4xf8E8M0FNU>)
+        -> (tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) {
+      %r:2 = te_quant.quantize_into #q ins(%x : tensor<32x64xbf16>)
+        outs(%d, %s : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) fuse {
+      ^bb0(%e: bf16):
+        %v = arith.negf %e : bf16
+        te_quant.yield %v : bf16
+      } -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+      return %r#0, %r#1 : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+    }
+    ```
+
+    Fused are structured ops with one result and parallel loops only, whose
+    inputs have the loops' dims, the last one, all but the last one or none, in
+    order, and whose body is arithmetic on scalars; constants move along. An op
+    whose result has other uses than such inputs (and `tensor.dim`) stays, as
+    its result is stored anyway. An op that several read is fused into each.
+
+    Rounding is part of the ops, so that the bits are those of the program
+    before.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
   let summary = "take results that are an argument's buffer out of signatures";
   let description = [{

@@ -24,6 +24,8 @@ void populateQuantExpandAssemblePatterns(const mlir::TypeConverter &converter,
                                          mlir::RewritePatternSet &patterns);
 void populateQuantExpandCollectivesPatterns(
     const mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
+void populateQuantExpandColumnSumPatterns(const mlir::TypeConverter &converter,
+                                          mlir::RewritePatternSet &patterns);
 void populateQuantExpandComposedPatterns(const mlir::TypeConverter &converter,
                                          mlir::RewritePatternSet &patterns);
 void populateQuantExpandControlFlowPatterns(
