@@ -121,16 +121,16 @@ def main():
     # Less than a chunk; a tail of a chunk; more chunks than loads at once.
     test.check((1, 8), "f32", "f32")
     test.check((33, 64), "bf16", "bf16", kernel="column_sum_chunks_bf16_v16")
-    test.check((32 * 17 + 5, 40), "bf16", "bf16")
-    test.check((2, 3, 40), "f16", "f16", is_dynamic=True)
+    test.check((32 * 17 + 5, 40), "bf16", "f32")
+    test.check((2, 35, 40), "f16", "f32", is_dynamic=True)
     test.check((160,), "f32", "f32", is_dynamic=True)
     # Several tiles of columns; other types for the result.
     test.check((70, 1160), "bf16", "f32", is_dynamic=True)
     test.check((70, 136), "f32", "f16")
     test.check((70, 136), "f16", "bf16")
     # The generic kernel.
-    test.check((96, 33), "bf16", "bf16", kernel="column_sum_chunks_bf16_v1")
-    test.check((65, 48), "f32", "bf16", offset=1,
+    test.check((96, 33), "bf16", "f32", kernel="column_sum_chunks_bf16_v1")
+    test.check((65, 48), "f32", "f32", offset=1,
                kernel="column_sum_chunks_f32_v1")
     test.check((64, 48), "bf16", "bf16", special=True)
     # No rows give zeros, no columns nothing.

@@ -30,6 +30,7 @@ FAMILIES = {
     "nvfp4_rows": "#te_quant.nvfp4<row_scaled = true>",
     "nvfp4_4over6": "#te_quant.nvfp4<use_4over6 = true, "
                     "with_2d_quantization = true>",
+    "nvfp4_sr": "#te_quant.nvfp4<stochastic_rounding = true>",
     # Not a quantizer: the sum over rows.
     "column_sum": None,
 }
@@ -183,6 +184,11 @@ class Test:
             body.append(f"%q, %amax = te_quant.quantize %y scale(%scale) : "
                         f"{output}, tensor<1xf32> -> {result}, tensor<1xf32>")
             results = 2
+        elif family == "nvfp4_sr":
+            arguments.append("%state: tensor<2xi64>")
+            inputs.append((np.array([7, 4096], np.int64), None))
+            body.append(f"%q = te_quant.quantize %y rng(%state) : {output}, "
+                        f"tensor<2xi64> -> {result}")
         else:
             body.append(f"%q = te_quant.quantize %y : {output} -> {result}")
         values = ", ".join(["%q", "%amax"][:results])
@@ -232,10 +238,10 @@ class Test:
             if not np.array_equal(ours, theirs):
                 errors.append(f"{inner}: {np.count_nonzero(ours != theirs)} of "
                               f"{ours.size} bytes differ")
-        # What is left is the family's kernels, and those of amaxes zeroed.
+        # Kernels that do not read the input have nothing to fuse.
         for kernel in kernels:
             if "_fused_" not in kernel and not kernel.startswith(
-                    ("zero_f32", "column_sum_" + dtype)):
+                    ("zero_", "column_sum_" + dtype)):
                 errors.append(f"{kernel} ran with fusion")
         if len(plain_kernels) != len(kernels) + 1:
             errors.append(f"expected one kernel less than {plain_kernels}, "
