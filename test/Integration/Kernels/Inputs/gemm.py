@@ -180,7 +180,7 @@ class Runner:
         self.te_opt, self.te_run, self.work = te_opt, te_run, work
         self.failures, self.count = 0, 0
 
-    def execute(self, module, inputs, chip, lowering):
+    def execute(self, module, inputs, chip, lowering, stderr=None):
         """The results by number and name, and the names of the kernels."""
         shutil.rmtree(self.work, ignore_errors=True)
         os.makedirs(self.work)
@@ -202,7 +202,7 @@ class Runner:
             bits.tofile(path(f"{index}.bin"))
             command += ["--input", path(f"{index}.bin")
                         + (":" + "x".join(map(str, shape)) if shape else "")]
-        subprocess.run(command, check=True)
+        subprocess.run(command, check=True, stderr=stderr)
         with open(path("out/manifest.json")) as file:
             rows = json.load(file)
         with open(path("stats.json")) as file:
@@ -212,6 +212,36 @@ class Runner:
             results.setdefault(row["result"], {})[row["name"]] = (
                 np.fromfile(path("out/" + row["file"]), np.uint8), row["shape"])
         return results, kernels
+
+    def check_refused(self, layout, a, b, a_shape, b_shape, message):
+        """Dynamic dims that no verifier sees."""
+        dims = "x".join("?" * len(a_shape)) + "x"
+        types = [operand.type(dims) for operand in (a, b)]
+        result = f"tensor<{dims}bf16>"
+        plain = [f"tensor<{dims}{operand.dtype}>" for operand in (a, b)]
+        make = "\n".join(
+            f"  %{name} = te_quant.quantize %{name}_in : {kind} -> {type}"
+            if isinstance(operand, Quantized)
+            else f"  %{name} = tensor.cast %{name}_in : {kind} to {type}"
+            for name, operand, kind, type in zip("ab", (a, b), plain, types))
+        module = f"""
+func.func @main(%a_in: {plain[0]}, %b_in: {plain[1]}) -> {result} {{
+{make}
+  %y = te_quant.gemm {layout} %a, %b : {types[0]}, {types[1]} -> {result}
+  return %y : {result}
+}}
+"""
+        inputs = [(encode(np.ones(shape), operand.dtype)[0], shape)
+                  for operand, shape in ((a, a_shape), (b, b_shape))]
+        error = None
+        try:
+            self.execute(module, inputs, "sm_90a", "generated",
+                         stderr=subprocess.PIPE)
+        except subprocess.CalledProcessError as failure:
+            error = failure.stderr.decode()
+        self.check(f"{layout} {a.name} {a_shape} by {b.name} {b_shape}: "
+                   f"expected '{message}', but got {error!r}",
+                   error is not None and message in error)
 
     def check(self, what, is_right):
         self.count += 1
@@ -312,8 +342,7 @@ class Runner:
             value = value + encode(extra["bias"], epilogue)[1]
         error = error + 4 * 2.0 ** -24 * np.abs(value)
         if k == 0:
-            value = encode(extra["old"], dtype)[1] if is_accumulated else value * 0
-            error = 0
+            value, error = value * 0, 0
         _, precision = BITS[dtype]
 
         def compare(what, index, value, error, dtype):
@@ -332,6 +361,8 @@ class Runner:
         if is_accumulated and is_row_scaled and k:
             error = error + 1.01 * 2.0 ** -precision * np.abs(value)
             value = value + encode(extra["old"], dtype)[1]
+        if k == 0 and is_accumulated:
+            value = encode(extra["old"], dtype)[1]
         compare(what, 2, value, error, dtype)
         if kernel:
             self.check(f"{what}: expected {kernel}, ran {kernels}",
@@ -356,7 +387,7 @@ def check_plain(runner, **options):
                is_accumulated=True, is_dynamic=True, **options)
 
 
-def check_quantized(runner, **options):
+def check_fp8(runner, **options):
     current = f"float8_current_scaling<{E4M3}"
     for layout in LAYOUTS:
         runner.run(layout, current + ">", f"float8_current_scaling<{E5M2}>",
@@ -379,6 +410,14 @@ def check_quantized(runner, **options):
         runner.run(layout, one, two, 33 if layout == "TN" else 40, 72, 144,
                    "f32", is_accumulated=True, **options)
         runner.run(layout, one, one, 136, 8, 112, "f16", **options)
+    # Dynamic dims; B of more dims.
+    row = mx + ", usage = rowwise>"
+    runner.run("TN", row, row, 24, 40, 96, "bf16", leading=[2, 3, 4],
+               is_dynamic=True, bias=True, **options)
+
+
+def check_others(runner, **options):
+    for layout in LAYOUTS:
         runner.run(layout, "nvfp4", "nvfp4<with_2d_quantization = true>", 48,
                    80, 112, "bf16", bias=True, is_gelu=True, **options)
         runner.run(layout, "nvfp4<use_4over6 = true, e4m3_max = 256, "
@@ -401,10 +440,6 @@ def check_quantized(runner, **options):
         runner.run(layout, "identity", "f32", 9, 10, 11, "f32", **options)
     rht = "nvfp4<with_rht = true, with_post_rht_amax = true>"
     runner.run("NT", rht, rht, 48, 80, 64, "bf16", **options)
-    # Dynamic dims; B of more dims.
-    row = mx + ", usage = rowwise>"
-    runner.run("TN", row, row, 24, 40, 96, "bf16", leading=[2, 3, 4],
-               is_dynamic=True, bias=True, **options)
     runner.run("NT", "nvfp4", "nvfp4", 48, 80, 64, "bf16", is_dynamic=True,
                **options)
 
@@ -425,16 +460,32 @@ def check_empty(runner, **options):
                    bias=True, **options)
 
 
+def check_refusals(runner):
+    """B-13"""
+    f32 = Plain("f32")
+    runner.check_refused("TN", f32, f32, (4, 5), (3, 6),
+                         "expected the contracted extents of A and B to be equal")
+    current = Quantized(f"float8_current_scaling<{E4M3}>")
+    runner.check_refused("NT", current, current, (24, 64), (24, 32),
+                         "expected the contracted extent of A to be a multiple "
+                         "of 16 for 'float8_current_scaling'")
+    block = Quantized(f"float8_block_scaling<{E4M3}, block_scaling_dim = 1>")
+    runner.check_refused("TN", block, block, (64, 32), (60, 32),
+                         "expected the free extent of B to be a multiple of 8 "
+                         "for 'float8_block_scaling'")
+
+
 def main():
     runner = Runner(*sys.argv[1:4])
     only = sys.argv[4] if len(sys.argv) > 4 else None
     if only in (None, "generic"):
         # sm_80 has no tensor cores for FP8; operands of two dtypes have none.
         check_plain(runner, chip="sm_80")
-        check_quantized(runner, chip="sm_80")
+        check_fp8(runner, chip="sm_80")
+        check_others(runner, chip="sm_80")
         check_empty(runner, chip="sm_80")
     if only in (None, "mma"):
-        check_quantized(runner, chip="sm_90a")
+        check_fp8(runner, chip="sm_90a")
         check_empty(runner, chip="sm_90a")
         for layout in LAYOUTS:
             for fp8 in (f"float8_current_scaling<{E4M3}>", f"mxfp8<{E5M2}>",
@@ -447,9 +498,11 @@ def main():
         runner.run("TN", "bf16", "bf16", 200, 130, 256, chip="sm_90a",
                    kernel="_mma_v16")
         runner.run("TN", "f32", "f32", 70, 80, 2000, "f32", chip="sm_90a")
+        check_refusals(runner)
     if only in (None, "library"):
         check_plain(runner, chip="sm_90a", lowering="library")
-        check_quantized(runner, chip="sm_90a", lowering="library")
+        check_fp8(runner, chip="sm_90a", lowering="library")
+        check_others(runner, chip="sm_90a", lowering="library")
         check_empty(runner, chip="sm_90a", lowering="library")
     print(f"{runner.count - runner.failures} of {runner.count} comparisons hold")
     return 1 if runner.failures else 0
