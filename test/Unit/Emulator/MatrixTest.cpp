@@ -33,7 +33,8 @@ constexpr Format bf16 = {"bf16", 16, {0x0000, 0x3F80, 0x4000, 0x4040}};
 constexpr Format f16 = {"f16", 16, {0x0000, 0x3C00, 0x4000, 0x4200}};
 
 uint32_t encode(const Format &format, int value) {
-  return format.codes[std::abs(value)] | (value < 0 ? 1u << (format.bits - 1) : 0);
+  return format.codes[std::abs(value)] |
+         (value < 0 ? 1u << (format.bits - 1) : 0);
 }
 
 int rowElement(int row, int k) { return (row * 5 + k * 3) % 7 - 3; }
@@ -178,12 +179,10 @@ TEST_F(MatrixTest, Library) {
   Product product;
   teRuntimeGemm(&product.gemm, nullptr);
   EXPECT_EQ(getError(), "");
-  EXPECT_EQ(product.result.read(),
-            (std::vector<float>{1, 3, 5, 4, 10, 16}));
+  EXPECT_EQ(product.result.read(), (std::vector<float>{1, 3, 5, 4, 10, 16}));
   product.gemm.accumulates = 1;
   teRuntimeGemm(&product.gemm, nullptr);
-  EXPECT_EQ(product.result.read(),
-            (std::vector<float>{2, 6, 10, 8, 20, 32}));
+  EXPECT_EQ(product.result.read(), (std::vector<float>{2, 6, 10, 8, 20, 32}));
 }
 
 TEST_F(MatrixTest, LibraryChecksMemory) {

@@ -8,7 +8,7 @@ returns both. The codes and scales that it returns are decoded here and
 multiplied in f64. The result may differ by what f32 sums of that many products
 can lose, and by the rounding to its dtype.
 
-Usage: gemm.py TE_OPT TE_RUN WORK_FOLDER
+Usage: gemm.py TE_OPT TE_RUN WORK_FOLDER [generic | mma | library]
 """
 
 import json
@@ -19,8 +19,9 @@ import sys
 
 import numpy as np
 
-BITS = {"f32": (np.uint32, 24), "bf16": (np.uint16, 8), "f16": (np.uint16, 11)}
+PRECISION = {"f32": 24, "bf16": 8, "f16": 11}
 MINIMUM = {"f32": 2.0 ** -149, "bf16": 2.0 ** -133, "f16": 2.0 ** -24}
+# Mantissa bits, exponent bias, largest finite value.
 FP8 = {"f8E4M3FN": (3, 7, 448.0), "f8E5M2": (2, 15, 57344.0)}
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
@@ -34,9 +35,8 @@ def decode_fp8(codes, fp8):
     codes = codes.astype(np.int64)
     exponent = codes >> mantissa_bits & (1 << 7 - mantissa_bits) - 1
     mantissa = codes & (1 << mantissa_bits) - 1
-    value = np.where(exponent == 0, mantissa * 2.0 ** (1 - bias - mantissa_bits),
-                     ((1 << mantissa_bits) + mantissa)
-                     * 2.0 ** (exponent - bias - mantissa_bits))
+    unit = 2.0 ** (np.maximum(exponent, 1) - bias - mantissa_bits)
+    value = (mantissa + ((exponent != 0) << mantissa_bits)) * unit
     value[value > largest] = np.nan
     return np.where(codes & 0x80, -value, value)
 
@@ -80,7 +80,6 @@ def unswizzle(scales, lines, blocks):
 
 class Plain:
     """An operand that is not quantized."""
-    nominal = None
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -90,8 +89,7 @@ class Plain:
         return f"tensor<{dims}{self.dtype}>"
 
     def lines(self, inners, rows, cols, rowwise):
-        """The operand as lines along the contracted dimension, and the absolute
-        error of each element's decoding, which is none."""
+        """The operand as lines along the contracted dimension."""
         values = decode(inners["data"][0], self.dtype).reshape(rows, cols)
         return values if rowwise else values.T
 
@@ -104,14 +102,11 @@ class Quantized:
         self.name = f"{attribute} of {dtype}"
 
     def type(self, dims):
-        return f"!te_quant.tensor<{dims}{self.dtype}, #te_quant.{self.attribute}>"
-
-    def options(self):
-        family, _, rest = self.attribute.partition("<")
-        return family, rest
+        return (f"!te_quant.tensor<{dims}{self.dtype}, "
+                f"#te_quant.{self.attribute}>")
 
     def lines(self, inners, rows, cols, rowwise):
-        family, options = self.options()
+        family, _, options = self.attribute.partition("<")
         count, depth = (rows, cols) if rowwise else (cols, rows)
         prefix = "rowwise_" if rowwise else "columnwise_"
         fp8 = "f8E5M2" if "f8E5M2" in options.split(",")[0] else "f8E4M3FN"
@@ -254,9 +249,9 @@ func.func @main(%a_in: {plain[0]}, %b_in: {plain[1]}) -> {result} {{
             lowering="generated", leading=None, kernel=None, seed=0):
         """Multiplies: `m` rows and `n` columns of the result."""
         if isinstance(a, str):
-            a = Plain(a) if a in BITS else Quantized(a)
+            a = Plain(a) if a in PRECISION else Quantized(a)
         if isinstance(b, str):
-            b = Plain(b) if b in BITS else Quantized(b)
+            b = Plain(b) if b in PRECISION else Quantized(b)
         epilogue = "f32" if isinstance(a, Plain) else "bf16"
         epilogue = epilogue if dtype == "f32" else dtype
         what = (f"{layout} {m}x{n}x{k} {dtype} A {a.name} B {b.name} {chip} "
@@ -343,10 +338,10 @@ func.func @main(%a_in: {plain[0]}, %b_in: {plain[1]}) -> {result} {{
         error = error + 4 * 2.0 ** -24 * np.abs(value)
         if k == 0:
             value, error = value * 0, 0
-        _, precision = BITS[dtype]
+        precision = PRECISION[dtype]
 
         def compare(what, index, value, error, dtype):
-            _, precision = BITS[dtype]
+            precision = PRECISION[dtype]
             error = (error + 1.01 * 2.0 ** -precision * (np.abs(value) + error)
                      + MINIMUM[dtype])
             actual = decode(found[index]["data"][0], dtype).reshape(m, n)
@@ -375,7 +370,8 @@ LAYOUTS = ("TN", "NN", "NT")
 
 def check_plain(runner, **options):
     for layout in LAYOUTS:
-        runner.run(layout, "f32", "f32", 70, 33, 45, "f32", bias=True, **options)
+        runner.run(layout, "f32", "f32", 70, 33, 45, "f32", bias=True,
+                   **options)
         runner.run(layout, "bf16", "bf16", 33, 70, 136, "bf16", bias=True,
                    is_gelu=True, **options)
         runner.run(layout, "f16", "f16", 65, 129, 72, "f16",
@@ -449,7 +445,8 @@ def check_empty(runner, **options):
     for layout in LAYOUTS:
         for is_accumulated in (False, True):
             runner.run(layout, "f32", "f32", 5, 6, 0, "f32", bias=True,
-                       is_accumulated=is_accumulated, is_dynamic=True, **options)
+                       is_accumulated=is_accumulated, is_dynamic=True,
+                       **options)
             runner.run(layout, f"mxfp8<{E4M3}>", f"mxfp8<{E4M3}>", 32, 64, 0,
                        "bf16", bias=True, is_gelu=True,
                        is_accumulated=is_accumulated, **options)
@@ -463,8 +460,8 @@ def check_empty(runner, **options):
 def check_refusals(runner):
     """B-13"""
     f32 = Plain("f32")
-    runner.check_refused("TN", f32, f32, (4, 5), (3, 6),
-                         "expected the contracted extents of A and B to be equal")
+    runner.check_refused("TN", f32, f32, (4, 5), (3, 6), "expected the "
+                         "contracted extents of A and B to be equal")
     current = Quantized(f"float8_current_scaling<{E4M3}>")
     runner.check_refused("NT", current, current, (24, 64), (24, 32),
                          "expected the contracted extent of A to be a multiple "
@@ -504,7 +501,8 @@ def main():
         check_fp8(runner, chip="sm_90a", lowering="library")
         check_others(runner, chip="sm_90a", lowering="library")
         check_empty(runner, chip="sm_90a", lowering="library")
-    print(f"{runner.count - runner.failures} of {runner.count} comparisons hold")
+    held = runner.count - runner.failures
+    print(f"{held} of {runner.count} comparisons hold")
     return 1 if runner.failures else 0
 
 
