@@ -10,14 +10,14 @@
 // A block of threads makes tiles of 64x64 and goes along the lines in steps.
 // Each step puts codes of 64 lines of both operands into shared memory. Without
 // tensor cores they are f32 values there, a thread has 4x4 sums, and each sum
-// adds its products by fused multiply-add in the order of the lines. With tensor
-// cores they are the codes themselves, padded so that the words of a fragment
-// lie in different banks, and a warp has 32x32 sums.
+// adds its products by fused multiply-add in the order of the lines. With
+// tensor cores they are the codes themselves, padded so that the words of a
+// fragment lie in different banks, and a warp has 32x32 sums.
 //
-// The products of one block of scales are summed alone, and the sum p enters the
-// result y as fma(p * scale of B, scale of A, y). Tensor cores sum products of
-// FP8 with fewer bits than f32 has, which is why they also start anew, every 128
-// products, where there are no such blocks.
+// The products of one block of scales are summed alone, and the sum p enters
+// the result y as fma(p * scale of B, scale of A, y). Tensor cores sum products
+// of FP8 with fewer bits than f32 has, which is why they also start anew, every
+// 128 products, where there are no such blocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +43,8 @@ static constexpr int64_t warpSize = 32;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One operand as the op has it: how it is read, and the numbers of the pointers
-/// that are read.
+/// One operand as the op has it: how it is read, and the numbers of the
+/// pointers that are read.
 struct OperandConfig {
   GemmOperand format;
   unsigned codes, scales, factor;
@@ -105,10 +105,10 @@ static Config getConfig(GemmIntoOp op) {
   config.a = getOperand(getQuantizer(op.getAQuantizer()),
                         getGemmDirection(op.getLayout(), /*isA=*/true),
                         op.getAInners(), 0, config.pointers);
-  config.b = getOperand(getQuantizer(op.getBQuantizer()),
-                        getGemmDirection(op.getLayout(), /*isA=*/false),
-                        op.getBInners(), config.pointers.size(),
-                        config.pointers);
+  config.b =
+      getOperand(getQuantizer(op.getBQuantizer()),
+                 getGemmDirection(op.getLayout(), /*isA=*/false),
+                 op.getBInners(), config.pointers.size(), config.pointers);
   if (op.getBias()) {
     config.biasDtype = getElementTypeOrSelf(op.getBias().getType());
     config.bias = config.pointers.size();
@@ -192,9 +192,10 @@ public:
   Value loadValue(Value line, Value k);
   /// A code as an integer, zero beyond the tensor.
   Value loadBits(Value line, Value k) {
-    return b.loadOrZero(isInside(line, k), b.getPointer(config.codes),
-                        b.getIntegerType(format.codeType.getIntOrFloatBitWidth()),
-                        getOffset(line, k));
+    return b.loadOrZero(
+        isInside(line, k), b.getPointer(config.codes),
+        b.getIntegerType(format.codeType.getIntOrFloatBitWidth()),
+        getOffset(line, k));
   }
   /// `bytes` of codes of a line that follow each other, as bytes.
   Value loadPiece(Value line, Value k, int64_t bytes) {
@@ -250,11 +251,11 @@ Value Lines::loadValue(Value line, Value k) {
     Value lineBytes = buildCeilDiv(b, b.getDepth(), 2);
     Value byte = b.load(codes, VectorType::get(1, b.getI8Type()),
                         b.add(b.mul(line, lineBytes), b.div(k, 2)));
-    Value pair = decode(
-        b, vector::BitCastOp::create(b, VectorType::get(2, type), byte));
-    return arith::SelectOp::create(
-        b, b.isEqual(b.rem(k, 2), 0), vector::ExtractOp::create(b, pair, 0),
-        vector::ExtractOp::create(b, pair, 1));
+    Value pair =
+        decode(b, vector::BitCastOp::create(b, VectorType::get(2, type), byte));
+    return arith::SelectOp::create(b, b.isEqual(b.rem(k, 2), 0),
+                                   vector::ExtractOp::create(b, pair, 0),
+                                   vector::ExtractOp::create(b, pair, 1));
   };
   return b.ifElse(isInside(line, k), f32, load, [&] { return b.zero(f32); });
 }
@@ -311,12 +312,8 @@ public:
   void store(Value row, Value col, Value sum);
 
 private:
-  Value mul(Value lhs, Value rhs) {
-    return arith::MulFOp::create(b, lhs, rhs);
-  }
-  Value add(Value lhs, Value rhs) {
-    return arith::AddFOp::create(b, lhs, rhs);
-  }
+  Value mul(Value lhs, Value rhs) { return arith::MulFOp::create(b, lhs, rhs); }
+  Value add(Value lhs, Value rhs) { return arith::AddFOp::create(b, lhs, rhs); }
   Value constant(float value) {
     return buildF32Bits(b, b.getF32Type(), numerics::bitsOf(value));
   }
@@ -414,7 +411,8 @@ struct DepthLoop {
   /// Puts the step that starts at `k` into shared memory.
   function_ref<void(Value k)> load;
   /// Adds the products of elements [first, first + count) of the step.
-  function_ref<SmallVector<Value>(int64_t first, int64_t count, ValueRange sums)>
+  function_ref<SmallVector<Value>(int64_t first, int64_t count,
+                                  ValueRange sums)>
       accumulate;
   /// Adds the sums of a block to those of the blocks before.
   function_ref<SmallVector<Value>(Value block, ValueRange sums,
@@ -443,15 +441,15 @@ SmallVector<Value> DepthLoop::emit(KernelBuilder &b) {
           return merge(b.div(first, block), visitSteps(first, end, zeros),
                        result);
         });
-  return b.forRange(
-      b.i64(0), depth, step, zeros, [&](Value k, ValueRange current) {
-        load(k);
-        SmallVector<Value> result(current);
-        for (int64_t first = 0; first < step; first += block)
-          result = merge(b.div(b.add(k, first), block),
-                         accumulate(first, block, zeros), result);
-        return result;
-      });
+  return b.forRange(b.i64(0), depth, step, zeros,
+                    [&](Value k, ValueRange current) {
+                      load(k);
+                      SmallVector<Value> result(current);
+                      for (int64_t first = 0; first < step; first += block)
+                        result = merge(b.div(b.add(k, first), block),
+                                       accumulate(first, block, zeros), result);
+                      return result;
+                    });
 }
 
 /// One merge: fma(sum * scale of B, scale of A, result).
@@ -489,9 +487,9 @@ static void emitGeneric(KernelBuilder &b, const Config &config) {
     b.forLoop(count, {}, [&](Value index, ValueRange) {
       Value number = b.add(t, b.mul(index, numThreads));
       Value line = isLineMajor ? b.div(number, step) : b.rem(number, tileSize);
-      Value inStep = isLineMajor ? b.rem(number, step) : b.div(number, tileSize);
-      Value value =
-          lines.loadValue(b.add(firstLine, line), b.add(k, inStep));
+      Value inStep =
+          isLineMajor ? b.rem(number, step) : b.div(number, tileSize);
+      Value value = lines.loadValue(b.add(firstLine, line), b.add(k, inStep));
       b.store(value, shared, b.add(b.mul(line, pitch), inStep));
       return SmallVector<Value>();
     });
@@ -519,9 +517,9 @@ static void emitGeneric(KernelBuilder &b, const Config &config) {
         auto loadShared = [&](Value shared, Value inTile) {
           SmallVector<Value> values;
           for (int64_t i = 0; i < perThread; ++i)
-            values.push_back(b.load(
-                shared, f32,
-                b.add(b.mul(b.add(inTile, i * distance), pitch), k)));
+            values.push_back(
+                b.load(shared, f32,
+                       b.add(b.mul(b.add(inTile, i * distance), pitch), k)));
           return values;
         };
         SmallVector<Value> rowValues = loadShared(sharedB, rowInTile);
@@ -546,8 +544,8 @@ static void emitGeneric(KernelBuilder &b, const Config &config) {
                                    result[number]));
       return next;
     };
-    DepthLoop loop = {step,      a.format.block, perThread * perThread, load,
-                      accumulate, merge};
+    DepthLoop loop = {step, a.format.block, perThread * perThread,
+                      load, accumulate,     merge};
     for (auto [number, sum] : llvm::enumerate(loop.emit(b)))
       epilogue.store(rows[number / perThread], cols[number % perThread], sum);
   });
@@ -585,8 +583,8 @@ static std::string getMmaIntrinsic(const TargetInfo &target, Type a, Type b) {
   return {};
 }
 
-static void emitMma(KernelBuilder &b, const Config &config,
-                    StringRef intrinsic, bool isVector) {
+static void emitMma(KernelBuilder &b, const Config &config, StringRef intrinsic,
+                    bool isVector) {
   using namespace mma;
   Type i32 = b.getI32Type(), f32 = b.getF32Type();
   Type codeType = config.a.format.codeType;
@@ -611,10 +609,9 @@ static void emitMma(KernelBuilder &b, const Config &config,
         Value number = b.add(t, i);
         Value line = b.div(number, perLine), piece = b.rem(number, perLine);
         pieces.push_back(lines.loadPiece(
-            b.add(firstLine, line),
-            b.add(k, b.mul(piece, vectorBytes / bytes)), vectorBytes));
-        offsets.push_back(
-            b.add(b.mul(line, pitch), b.mul(piece, vectorBytes)));
+            b.add(firstLine, line), b.add(k, b.mul(piece, vectorBytes / bytes)),
+            vectorBytes));
+        offsets.push_back(b.add(b.mul(line, pitch), b.mul(piece, vectorBytes)));
       }
       for (auto [piece, offset] : llvm::zip_equal(pieces, offsets))
         b.store(piece, shared, offset);
@@ -623,7 +620,8 @@ static void emitMma(KernelBuilder &b, const Config &config,
     b.forLoop(tileSize * step / numThreads, {}, [&](Value index, ValueRange) {
       Value number = b.add(t, b.mul(index, numThreads));
       Value line = isLineMajor ? b.div(number, step) : b.rem(number, tileSize);
-      Value inStep = isLineMajor ? b.rem(number, step) : b.div(number, tileSize);
+      Value inStep =
+          isLineMajor ? b.rem(number, step) : b.div(number, tileSize);
       Value bits = lines.loadBits(b.add(firstLine, line), b.add(k, inStep));
       b.store(bits, shared, b.add(b.mul(line, pitch / bytes), inStep));
       return SmallVector<Value>();
@@ -631,16 +629,15 @@ static void emitMma(KernelBuilder &b, const Config &config,
   };
   // Four bytes of a line, of which the lanes of a group have 16.
   auto loadWord = [&](Value shared, Value line, int64_t byte) {
-    Value word =
-        b.load(shared, i32,
-               b.add(b.add(b.mul(line, pitch / 4), inGroup), byte / 4));
+    Value word = b.load(
+        shared, i32, b.add(b.add(b.mul(line, pitch / 4), inGroup), byte / 4));
     if (!codeType.isF16())
       return word;
     return LLVM::BitcastOp::create(b, VectorType::get(2, codeType), word)
         .getResult();
   };
-  Type sumsType = LLVM::LLVMStructType::getLiteral(b.getContext(),
-                                                   {f32, f32, f32, f32});
+  Type sumsType =
+      LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
 
   Epilogue epilogue(b, config, a, bLines);
   b.forEachTile([&](Value tileRow, Value tileCol) {
@@ -693,10 +690,10 @@ static void emitMma(KernelBuilder &b, const Config &config,
             SmallVector<Value> operands = rowWords[i];
             llvm::append_range(operands, colWords[j]);
             llvm::append_range(operands, fragment);
-            Value result = LLVM::CallIntrinsicOp::create(
-                               b, sumsType, b.getStringAttr(intrinsic),
-                               operands)
-                               .getResult(0);
+            Value result =
+                LLVM::CallIntrinsicOp::create(
+                    b, sumsType, b.getStringAttr(intrinsic), operands)
+                    .getResult(0);
             for (auto [index, sum] : llvm::enumerate(fragment))
               sum = LLVM::ExtractValueOp::create(b, result, index);
           }
@@ -714,10 +711,10 @@ static void emitMma(KernelBuilder &b, const Config &config,
       }
       for (auto [number, sum] : llvm::enumerate(sums)) {
         Value old = result[number];
-        next.push_back(
-            hasScales ? mergeScaled(b, sum, rowScales[getRow(number)],
-                                    colScales[getCol(number)], old)
-                      : arith::AddFOp::create(b, old, sum).getResult());
+        next.push_back(hasScales
+                           ? mergeScaled(b, sum, rowScales[getRow(number)],
+                                         colScales[getCol(number)], old)
+                           : arith::AddFOp::create(b, old, sum).getResult());
       }
       return next;
     };

@@ -139,18 +139,18 @@ enum TeFormat {
   TE_FORMAT_E8M0
 };
 
-/** The dims of a tensor of scales: [line][block], [block][line], or tiles of 128
-    lines by 4 blocks, each in the order that tensor cores read. The last dim of
-    the first two is padded. */
+/** The dims of a tensor of scales: [line][block], [block][line], or tiles of
+    128 lines by 4 blocks, each in the order that tensor cores read. The last
+    dim of the first two is padded. */
 enum TeScaleOrder {
   TE_SCALES_LINES_FIRST,
   TE_SCALES_BLOCKS_FIRST,
   TE_SCALES_TILES
 };
 
-/** An operand of a product: lines along the contracted dimension. Element k of a
-    line is code[k] * scale[k / block] * factor / divisor. All fields are words
-    of 8 bytes, and all pointers to device memory. */
+/** An operand of a product: lines along the contracted dimension. Element k of
+    a line is code[k] * scale[k / block] * factor / divisor. All fields are
+    words of 8 bytes, and all pointers to device memory. */
 typedef struct TeGemmOperand {
   const void *codes;
   /** Null without blocks; then the next five fields mean nothing. */
@@ -173,10 +173,11 @@ typedef struct TeGemmOperand {
 
 /** A product with a row for each line of `b` and a column for each line of `a`:
     the sum of the products in f32, times factors, plus the result if it
-    accumulates, plus the bias, rounded once. With `preActivation` that value goes
-    there, and its gelu (tanh form) to the result. Where one operand has a factor
-    of each line, the value is rounded before the result is added. A product of
-    depth 0 is zero, without bias, or leaves what it would be added to. */
+    accumulates, plus the bias, rounded once. With `preActivation` that value
+    goes there, and its gelu (tanh form) to the result. Where one operand has a
+    factor of each line, the value is rounded before the result is added. A
+    product of depth 0 is zero, without bias, or leaves what it would be added
+    to. */
 typedef struct TeGemm {
   TeGemmOperand a, b;
   int64_t rows, cols, depth;

@@ -82,9 +82,8 @@ public:
     uint64_t codeBytes = isPair ? lines * llvm::divideCeil(depth, 2)
                                 : lines * depth * getBytes(operand.format);
     return checkRange(operand.codes, codeBytes, "teRuntimeGemm: read") &&
-           (!operand.scales ||
-            checkRange(operand.scales, getScaleBytes(),
-                       "teRuntimeGemm: read")) &&
+           (!operand.scales || checkRange(operand.scales, getScaleBytes(),
+                                          "teRuntimeGemm: read")) &&
            (!operand.factor ||
             checkRange(operand.factor, (operand.hasLineFactors ? lines : 1) * 4,
                        "teRuntimeGemm: read"));
@@ -147,8 +146,7 @@ private:
     case TE_SCALES_BLOCKS_FIRST:
       return block * pad(groups) + group;
     default: {
-      int64_t tile =
-          group / 128 * llvm::divideCeil(blocks, 4) + block / 4;
+      int64_t tile = group / 128 * llvm::divideCeil(blocks, 4) + block / 4;
       return tile * 512 + group % 32 * 16 + group % 128 / 32 * 4 + block % 4;
     }
     }
@@ -171,8 +169,7 @@ public:
       return !data ||
              checkRange(data, count * getBytes(format), "teRuntimeGemm: write");
     };
-    return a.check() && b.check() &&
-           checkOut(gemm.result, gemm.resultFormat) &&
+    return a.check() && b.check() && checkOut(gemm.result, gemm.resultFormat) &&
            checkOut(gemm.preActivation, gemm.preActivationFormat) &&
            (!gemm.bias ||
             checkRange(gemm.bias, gemm.cols * getBytes(gemm.biasFormat),
@@ -200,8 +197,8 @@ private:
     float result = 0;
     for (int64_t first = 0; first < gemm.depth; first += gemm.a.block) {
       int64_t block = first / gemm.a.block;
-      float sum = addProducts(
-          first, std::min(first + gemm.a.block, gemm.depth), 0);
+      float sum =
+          addProducts(first, std::min(first + gemm.a.block, gemm.depth), 0);
       result = std::fma(sum * b.getScale(row, block), a.getScale(col, block),
                         result);
     }

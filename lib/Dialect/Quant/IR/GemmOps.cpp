@@ -27,8 +27,7 @@ void TEQuantDialect::registerGemmOps() {
 //===----------------------------------------------------------------------===//
 
 Usage te::quant::getGemmDirection(GemmLayout layout, bool isA) {
-  bool isTransposed =
-      isA ? layout == GemmLayout::TN : layout == GemmLayout::NT;
+  bool isTransposed = isA ? layout == GemmLayout::TN : layout == GemmLayout::NT;
   return isTransposed == isA ? Usage::Rowwise : Usage::Columnwise;
 }
 
@@ -99,8 +98,8 @@ static FailureOr<Operand> resolveOperand(Operation *op, GemmLayout layout,
       getGemmRepresentation(quantizer, operand.direction);
   if (!found) {
     if (!quantizer.withUsage(operand.direction))
-      return op->emitOpError() << "'" << quantizer.getFamily()
-                               << "' tensors cannot be operands";
+      return op->emitOpError()
+             << "'" << quantizer.getFamily() << "' tensors cannot be operands";
     return op->emitOpError()
            << "layout " << stringifyGemmLayout(layout) << " reads the "
            << stringifyUsage(operand.direction) << " representation of "
@@ -189,8 +188,8 @@ static LogicalResult verifyBias(Operation *op, Type type, int64_t size,
   ArrayRef<int64_t> shape = getLogicalShape(type);
   if (shape.size() != 1 || (!ShapedType::isDynamic(shape[0]) &&
                             !ShapedType::isDynamic(size) && shape[0] != size)) {
-    InFlightDiagnostic diagnostic =
-        op->emitOpError() << "expected a bias of one dim";
+    InFlightDiagnostic diagnostic = op->emitOpError()
+                                    << "expected a bias of one dim";
     if (!ShapedType::isDynamic(size))
       diagnostic << " of size " << size;
     return diagnostic << ", but got " << type;
@@ -216,9 +215,8 @@ LogicalResult GemmOp::verify() {
   int64_t depth[2], lines[2];
   for (bool isA : {true, false}) {
     Type type = (isA ? getA() : getB()).getType();
-    FailureOr<Operand> operand =
-        resolveOperand(op, getLayout(), isA, getQuantizer(type),
-                   getLogicalElementType(type));
+    FailureOr<Operand> operand = resolveOperand(
+        op, getLayout(), isA, getQuantizer(type), getLogicalElementType(type));
     if (failed(operand))
       return failure();
     ArrayRef<int64_t> shape = getLogicalShape(type);
@@ -232,8 +230,8 @@ LogicalResult GemmOp::verify() {
     bool isRowwise = operand->direction == Usage::Rowwise;
     depth[!isA] = isRowwise ? extents->second : extents->first;
     lines[!isA] = isRowwise ? extents->first : extents->second;
-    int64_t freeMultiple = isA ? operand->format.freeMultipleAsA
-                               : operand->format.freeMultipleAsB;
+    int64_t freeMultiple =
+        isA ? operand->format.freeMultipleAsA : operand->format.freeMultipleAsB;
     if (failed(verifyMultiple(op, *operand, "contracted", depth[!isA],
                               operand->format.depthMultiple)) ||
         failed(verifyMultiple(op, *operand, "free", lines[!isA], freeMultiple)))
@@ -260,11 +258,10 @@ LogicalResult GemmOp::verify() {
                              "the product", shape)))
     return failure();
   bool isQuantized = bool(a.quantizer);
-  if (getBias() && failed(verifyBias(op, getBias().getType(), lines[0],
-                                     isQuantized, dtype)))
+  if (getBias() &&
+      failed(verifyBias(op, getBias().getType(), lines[0], isQuantized, dtype)))
     return failure();
-  if (getAccumulator() &&
-      getAccumulator().getType() != getResult().getType())
+  if (getAccumulator() && getAccumulator().getType() != getResult().getType())
     return emitOpError() << "type of 'accumulate' ("
                          << getAccumulator().getType()
                          << ") must equal the result's type ("
@@ -296,8 +293,7 @@ LogicalResult GemmIntoOp::verify() {
   Operation *op = getOperation();
   if (getOuts().size() != 1u + getGelu())
     return emitOpError() << "expected " << 1 + getGelu()
-                         << " operands of 'outs', but got "
-                         << getOuts().size();
+                         << " operands of 'outs', but got " << getOuts().size();
   SmallVector<Value> shaped(getAInners());
   llvm::append_range(shaped, getBInners());
   if (getBias())
@@ -316,7 +312,7 @@ LogicalResult GemmIntoOp::verify() {
     Type first = inners.empty() ? Type() : inners.front().getType();
     FailureOr<Operand> operand =
         resolveOperand(op, getLayout(), isA, quantizer,
-                   first ? getElementTypeOrSelf(first) : Type());
+                       first ? getElementTypeOrSelf(first) : Type());
     if (failed(operand))
       return failure();
     if (operand->quantizer != quantizer)

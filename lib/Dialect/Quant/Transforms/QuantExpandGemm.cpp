@@ -83,7 +83,8 @@ struct ExpandGemmOp : OpConversionPattern<GemmOp> {
           "expected the contracted extents of A and B to be equal");
     emitMultipleChecks(rewriter, loc, a, /*isA=*/true, op.getLayout());
     emitMultipleChecks(rewriter, loc, b, /*isA=*/false, op.getLayout());
-    Value bias = adaptor.getBias().empty() ? Value() : adaptor.getBias().front();
+    Value bias =
+        adaptor.getBias().empty() ? Value() : adaptor.getBias().front();
     auto getDim = [&](Value tensor, int64_t dim) {
       return tensor::DimOp::create(rewriter, loc, tensor, dim).getResult();
     };
@@ -101,10 +102,8 @@ struct ExpandGemmOp : OpConversionPattern<GemmOp> {
       dims.push_back(b.lines);
     }
     dims.push_back(a.lines);
-    auto resultType =
-        cast<RankedTensorType>(getSpec(op.getResult().getType())
-                                   .getInnerTypes()
-                                   .front());
+    auto resultType = cast<RankedTensorType>(
+        getSpec(op.getResult().getType()).getInnerTypes().front());
     for (auto [index, size] : llvm::enumerate(resultType.getShape())) {
       OpFoldResult &dim = dims[index];
       if (std::optional<int64_t> known = getConstantIntValue(dim))
@@ -132,17 +131,15 @@ struct ExpandGemmOp : OpConversionPattern<GemmOp> {
     }
     RankedTensorType preActivationType;
     if (op.getGelu()) {
-      preActivationType =
-          cast<RankedTensorType>(getSpec(op.getPreActivation().getType())
-                                     .getInnerTypes()
-                                     .front());
+      preActivationType = cast<RankedTensorType>(
+          getSpec(op.getPreActivation().getType()).getInnerTypes().front());
       outs.push_back(tensor::EmptyOp::create(
           rewriter, loc, dims, preActivationType.getElementType()));
     }
-    auto gemm = GemmIntoOp::create(
-        rewriter, loc, TypeRange(ValueRange(outs)), op.getLayout(), a.inners,
-        a.quantizer, b.inners, b.quantizer, bias, a.depth, outs,
-        bool(op.getAccumulator()), op.getGelu());
+    auto gemm = GemmIntoOp::create(rewriter, loc, TypeRange(ValueRange(outs)),
+                                   op.getLayout(), a.inners, a.quantizer,
+                                   b.inners, b.quantizer, bias, a.depth, outs,
+                                   bool(op.getAccumulator()), op.getGelu());
     copyDiscardableAttrs(op, gemm);
     SmallVector<Value> results = {
         castTensor(rewriter, loc, gemm.getResult(0), resultType)};
@@ -177,8 +174,8 @@ private:
                                  GemmLayout layout) {
     if (!operand.quantizer)
       return;
-    GemmOperand format = *operand.quantizer.getGemmOperand(
-        getGemmDirection(layout, isA));
+    GemmOperand format =
+        *operand.quantizer.getGemmOperand(getGemmDirection(layout, isA));
     auto check = [&](Value extent, int64_t multiple, StringRef what) {
       if (multiple == 1 || getConstantIntValue(extent))
         return;
@@ -196,8 +193,8 @@ private:
                           .str());
     };
     check(operand.depth, format.depthMultiple, "contracted");
-    check(operand.lines,
-          isA ? format.freeMultipleAsA : format.freeMultipleAsB, "free");
+    check(operand.lines, isA ? format.freeMultipleAsA : format.freeMultipleAsB,
+          "free");
   }
 };
 } // namespace

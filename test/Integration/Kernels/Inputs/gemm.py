@@ -8,7 +8,7 @@ returns both. The codes and scales that it returns are decoded here and
 multiplied in f64. The result may differ by what f32 sums of that many products
 can lose, and by the rounding to its dtype.
 
-Usage: gemm.py TE_OPT TE_RUN WORK_FOLDER
+Usage: gemm.py TE_OPT TE_RUN WORK_FOLDER [generic | mma | library]
 """
 
 import json
@@ -19,8 +19,9 @@ import sys
 
 import numpy as np
 
-BITS = {"f32": (np.uint32, 24), "bf16": (np.uint16, 8), "f16": (np.uint16, 11)}
+PRECISION = {"f32": 24, "bf16": 8, "f16": 11}
 MINIMUM = {"f32": 2.0 ** -149, "bf16": 2.0 ** -133, "f16": 2.0 ** -24}
+# Mantissa bits, exponent bias, largest finite value.
 FP8 = {"f8E4M3FN": (3, 7, 448.0), "f8E5M2": (2, 15, 57344.0)}
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
@@ -34,9 +35,8 @@ def decode_fp8(codes, fp8):
     codes = codes.astype(np.int64)
     exponent = codes >> mantissa_bits & (1 << 7 - mantissa_bits) - 1
     mantissa = codes & (1 << mantissa_bits) - 1
-    value = np.where(exponent == 0, mantissa * 2.0 ** (1 - bias - mantissa_bits),
-                     ((1 << mantissa_bits) + mantissa)
-                     * 2.0 ** (exponent - bias - mantissa_bits))
+    unit = 2.0 ** (np.maximum(exponent, 1) - bias - mantissa_bits)
+    value = (mantissa + ((exponent != 0) << mantissa_bits)) * unit
     value[value > largest] = np.nan
     return np.where(codes & 0x80, -value, value)
 
@@ -80,7 +80,6 @@ def unswizzle(scales, lines, blocks):
 
 class Plain:
     """An operand that is not quantized."""
-    nominal = None
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -90,8 +89,7 @@ class Plain:
         return f"tensor<{dims}{self.dtype}>"
 
     def lines(self, inners, rows, cols, rowwise):
-        """The operand as lines along the contracted dimension, and the absolute
-        error of each element's decoding, which is none."""
+        """The operand as lines along the contracted dimension."""
         values = decode(inners["data"][0], self.dtype).reshape(rows, cols)
         return values if rowwise else values.T
 
@@ -104,14 +102,11 @@ class Quantized:
         self.name = f"{attribute} of {dtype}"
 
     def type(self, dims):
-        return f"!te_quant.tensor<{dims}{self.dtype}, #te_quant.{self.attribute}>"
-
-    def options(self):
-        family, _, rest = self.attribute.partition("<")
-        return family, rest
+        return (f"!te_quant.tensor<{dims}{self.dtype}, "
+                f"#te_quant.{self.attribute}>")
 
     def lines(self, inners, rows, cols, rowwise):
-        family, options = self.options()
+        family, _, options = self.attribute.partition("<")
         count, depth = (rows, cols) if rowwise else (cols, rows)
         prefix = "rowwise_" if rowwise else "columnwise_"
         fp8 = "f8E5M2" if "f8E5M2" in options.split(",")[0] else "f8E4M3FN"
@@ -180,7 +175,7 @@ class Runner:
         self.te_opt, self.te_run, self.work = te_opt, te_run, work
         self.failures, self.count = 0, 0
 
-    def execute(self, module, inputs, chip, lowering):
+    def execute(self, module, inputs, chip, lowering, stderr=None):
         """The results by number and name, and the names of the kernels."""
         shutil.rmtree(self.work, ignore_errors=True)
         os.makedirs(self.work)
@@ -202,7 +197,7 @@ class Runner:
             bits.tofile(path(f"{index}.bin"))
             command += ["--input", path(f"{index}.bin")
                         + (":" + "x".join(map(str, shape)) if shape else "")]
-        subprocess.run(command, check=True)
+        subprocess.run(command, check=True, stderr=stderr)
         with open(path("out/manifest.json")) as file:
             rows = json.load(file)
         with open(path("stats.json")) as file:
@@ -212,6 +207,36 @@ class Runner:
             results.setdefault(row["result"], {})[row["name"]] = (
                 np.fromfile(path("out/" + row["file"]), np.uint8), row["shape"])
         return results, kernels
+
+    def check_refused(self, layout, a, b, a_shape, b_shape, message):
+        """Dynamic dims that no verifier sees."""
+        dims = "x".join("?" * len(a_shape)) + "x"
+        types = [operand.type(dims) for operand in (a, b)]
+        result = f"tensor<{dims}bf16>"
+        plain = [f"tensor<{dims}{operand.dtype}>" for operand in (a, b)]
+        make = "\n".join(
+            f"  %{name} = te_quant.quantize %{name}_in : {kind} -> {type}"
+            if isinstance(operand, Quantized)
+            else f"  %{name} = tensor.cast %{name}_in : {kind} to {type}"
+            for name, operand, kind, type in zip("ab", (a, b), plain, types))
+        module = f"""
+func.func @main(%a_in: {plain[0]}, %b_in: {plain[1]}) -> {result} {{
+{make}
+  %y = te_quant.gemm {layout} %a, %b : {types[0]}, {types[1]} -> {result}
+  return %y : {result}
+}}
+"""
+        inputs = [(encode(np.ones(shape), operand.dtype)[0], shape)
+                  for operand, shape in ((a, a_shape), (b, b_shape))]
+        error = None
+        try:
+            self.execute(module, inputs, "sm_90a", "generated",
+                         stderr=subprocess.PIPE)
+        except subprocess.CalledProcessError as failure:
+            error = failure.stderr.decode()
+        self.check(f"{layout} {a.name} {a_shape} by {b.name} {b_shape}: "
+                   f"expected '{message}', but got {error!r}",
+                   error is not None and message in error)
 
     def check(self, what, is_right):
         self.count += 1
@@ -224,9 +249,9 @@ class Runner:
             lowering="generated", leading=None, kernel=None, seed=0):
         """Multiplies: `m` rows and `n` columns of the result."""
         if isinstance(a, str):
-            a = Plain(a) if a in BITS else Quantized(a)
+            a = Plain(a) if a in PRECISION else Quantized(a)
         if isinstance(b, str):
-            b = Plain(b) if b in BITS else Quantized(b)
+            b = Plain(b) if b in PRECISION else Quantized(b)
         epilogue = "f32" if isinstance(a, Plain) else "bf16"
         epilogue = epilogue if dtype == "f32" else dtype
         what = (f"{layout} {m}x{n}x{k} {dtype} A {a.name} B {b.name} {chip} "
@@ -312,12 +337,11 @@ class Runner:
             value = value + encode(extra["bias"], epilogue)[1]
         error = error + 4 * 2.0 ** -24 * np.abs(value)
         if k == 0:
-            value = encode(extra["old"], dtype)[1] if is_accumulated else value * 0
-            error = 0
-        _, precision = BITS[dtype]
+            value, error = value * 0, 0
+        precision = PRECISION[dtype]
 
         def compare(what, index, value, error, dtype):
-            _, precision = BITS[dtype]
+            precision = PRECISION[dtype]
             error = (error + 1.01 * 2.0 ** -precision * (np.abs(value) + error)
                      + MINIMUM[dtype])
             actual = decode(found[index]["data"][0], dtype).reshape(m, n)
@@ -332,6 +356,8 @@ class Runner:
         if is_accumulated and is_row_scaled and k:
             error = error + 1.01 * 2.0 ** -precision * np.abs(value)
             value = value + encode(extra["old"], dtype)[1]
+        if k == 0 and is_accumulated:
+            value = encode(extra["old"], dtype)[1]
         compare(what, 2, value, error, dtype)
         if kernel:
             self.check(f"{what}: expected {kernel}, ran {kernels}",
@@ -344,7 +370,8 @@ LAYOUTS = ("TN", "NN", "NT")
 
 def check_plain(runner, **options):
     for layout in LAYOUTS:
-        runner.run(layout, "f32", "f32", 70, 33, 45, "f32", bias=True, **options)
+        runner.run(layout, "f32", "f32", 70, 33, 45, "f32", bias=True,
+                   **options)
         runner.run(layout, "bf16", "bf16", 33, 70, 136, "bf16", bias=True,
                    is_gelu=True, **options)
         runner.run(layout, "f16", "f16", 65, 129, 72, "f16",
@@ -356,7 +383,7 @@ def check_plain(runner, **options):
                is_accumulated=True, is_dynamic=True, **options)
 
 
-def check_quantized(runner, **options):
+def check_fp8(runner, **options):
     current = f"float8_current_scaling<{E4M3}"
     for layout in LAYOUTS:
         runner.run(layout, current + ">", f"float8_current_scaling<{E5M2}>",
@@ -379,6 +406,14 @@ def check_quantized(runner, **options):
         runner.run(layout, one, two, 33 if layout == "TN" else 40, 72, 144,
                    "f32", is_accumulated=True, **options)
         runner.run(layout, one, one, 136, 8, 112, "f16", **options)
+    # Dynamic dims; B of more dims.
+    row = mx + ", usage = rowwise>"
+    runner.run("TN", row, row, 24, 40, 96, "bf16", leading=[2, 3, 4],
+               is_dynamic=True, bias=True, **options)
+
+
+def check_others(runner, **options):
+    for layout in LAYOUTS:
         runner.run(layout, "nvfp4", "nvfp4<with_2d_quantization = true>", 48,
                    80, 112, "bf16", bias=True, is_gelu=True, **options)
         runner.run(layout, "nvfp4<use_4over6 = true, e4m3_max = 256, "
@@ -401,10 +436,6 @@ def check_quantized(runner, **options):
         runner.run(layout, "identity", "f32", 9, 10, 11, "f32", **options)
     rht = "nvfp4<with_rht = true, with_post_rht_amax = true>"
     runner.run("NT", rht, rht, 48, 80, 64, "bf16", **options)
-    # Dynamic dims; B of more dims.
-    row = mx + ", usage = rowwise>"
-    runner.run("TN", row, row, 24, 40, 96, "bf16", leading=[2, 3, 4],
-               is_dynamic=True, bias=True, **options)
     runner.run("NT", "nvfp4", "nvfp4", 48, 80, 64, "bf16", is_dynamic=True,
                **options)
 
@@ -414,7 +445,8 @@ def check_empty(runner, **options):
     for layout in LAYOUTS:
         for is_accumulated in (False, True):
             runner.run(layout, "f32", "f32", 5, 6, 0, "f32", bias=True,
-                       is_accumulated=is_accumulated, is_dynamic=True, **options)
+                       is_accumulated=is_accumulated, is_dynamic=True,
+                       **options)
             runner.run(layout, f"mxfp8<{E4M3}>", f"mxfp8<{E4M3}>", 32, 64, 0,
                        "bf16", bias=True, is_gelu=True,
                        is_accumulated=is_accumulated, **options)
@@ -425,16 +457,32 @@ def check_empty(runner, **options):
                    bias=True, **options)
 
 
+def check_refusals(runner):
+    """B-13"""
+    f32 = Plain("f32")
+    runner.check_refused("TN", f32, f32, (4, 5), (3, 6), "expected the "
+                         "contracted extents of A and B to be equal")
+    current = Quantized(f"float8_current_scaling<{E4M3}>")
+    runner.check_refused("NT", current, current, (24, 64), (24, 32),
+                         "expected the contracted extent of A to be a multiple "
+                         "of 16 for 'float8_current_scaling'")
+    block = Quantized(f"float8_block_scaling<{E4M3}, block_scaling_dim = 1>")
+    runner.check_refused("TN", block, block, (64, 32), (60, 32),
+                         "expected the free extent of B to be a multiple of 8 "
+                         "for 'float8_block_scaling'")
+
+
 def main():
     runner = Runner(*sys.argv[1:4])
     only = sys.argv[4] if len(sys.argv) > 4 else None
     if only in (None, "generic"):
         # sm_80 has no tensor cores for FP8; operands of two dtypes have none.
         check_plain(runner, chip="sm_80")
-        check_quantized(runner, chip="sm_80")
+        check_fp8(runner, chip="sm_80")
+        check_others(runner, chip="sm_80")
         check_empty(runner, chip="sm_80")
     if only in (None, "mma"):
-        check_quantized(runner, chip="sm_90a")
+        check_fp8(runner, chip="sm_90a")
         check_empty(runner, chip="sm_90a")
         for layout in LAYOUTS:
             for fp8 in (f"float8_current_scaling<{E4M3}>", f"mxfp8<{E5M2}>",
@@ -447,11 +495,14 @@ def main():
         runner.run("TN", "bf16", "bf16", 200, 130, 256, chip="sm_90a",
                    kernel="_mma_v16")
         runner.run("TN", "f32", "f32", 70, 80, 2000, "f32", chip="sm_90a")
+        check_refusals(runner)
     if only in (None, "library"):
         check_plain(runner, chip="sm_90a", lowering="library")
-        check_quantized(runner, chip="sm_90a", lowering="library")
+        check_fp8(runner, chip="sm_90a", lowering="library")
+        check_others(runner, chip="sm_90a", lowering="library")
         check_empty(runner, chip="sm_90a", lowering="library")
-    print(f"{runner.count - runner.failures} of {runner.count} comparisons hold")
+    held = runner.count - runner.failures
+    print(f"{held} of {runner.count} comparisons hold")
     return 1 if runner.failures else 0
 
 
