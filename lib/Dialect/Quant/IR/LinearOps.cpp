@@ -109,8 +109,12 @@ FailureOr<LinearBackwardPlan> LinearBackwardOp::getPlan() {
 // Inference
 //===----------------------------------------------------------------------===//
 
+/// The groups that have one operand: input and weight, gradient and weight.
+static constexpr unsigned requiredForward[] = {0, 1};
+static constexpr unsigned requiredBackward[] = {0, 3};
+
 /// Checks that the operands are those of the groups: their number is not known
-/// to be right before an op exists. `required` groups have one operand.
+/// to be right before an op exists, nor later that none is missing.
 static LogicalResult verifySegments(ArrayRef<int32_t> segments,
                                     size_t numOperands,
                                     ArrayRef<unsigned> required,
@@ -167,7 +171,7 @@ LogicalResult LinearOp::inferReturnTypes(
     SmallVectorImpl<Type> &inferredReturnTypes) {
   return inferLinear<LinearOp>(
       [](auto adaptor, EmitError emit) { return planForward(adaptor, emit); },
-      {0, 1}, loc, operands, attributes, properties, regions,
+      requiredForward, loc, operands, attributes, properties, regions,
       inferredReturnTypes);
 }
 
@@ -177,7 +181,7 @@ LogicalResult LinearBackwardOp::inferReturnTypes(
     SmallVectorImpl<Type> &inferredReturnTypes) {
   return inferLinear<LinearBackwardOp>(
       [](auto adaptor, EmitError emit) { return planBackward(adaptor, emit); },
-      {0, 3}, loc, operands, attributes, properties, regions,
+      requiredBackward, loc, operands, attributes, properties, regions,
       inferredReturnTypes);
 }
 
@@ -258,8 +262,11 @@ static LogicalResult verifyAgainst(OpTy op, const PlanTy &plan) {
 }
 
 LogicalResult LinearOp::verify() {
-  FailureOr<LinearForwardPlan> plan =
-      planForward(*this, [&] { return emitOpError(); });
+  auto emit = [&] { return emitOpError(); };
+  if (failed(verifySegments(getProperties().operandSegmentSizes,
+                            getNumOperands(), requiredForward, emit)))
+    return failure();
+  FailureOr<LinearForwardPlan> plan = planForward(*this, emit);
   if (failed(plan))
     return failure();
   Type f32 = RankedTensorType::get({1}, Float32Type::get(getContext()));
@@ -270,8 +277,11 @@ LogicalResult LinearOp::verify() {
 }
 
 LogicalResult LinearBackwardOp::verify() {
-  FailureOr<LinearBackwardPlan> plan =
-      planBackward(*this, [&] { return emitOpError(); });
+  auto emit = [&] { return emitOpError(); };
+  if (failed(verifySegments(getProperties().operandSegmentSizes,
+                            getNumOperands(), requiredBackward, emit)))
+    return failure();
+  FailureOr<LinearBackwardPlan> plan = planBackward(*this, emit);
   if (failed(plan))
     return failure();
   return verifyAgainst(*this, *plan);
@@ -350,10 +360,7 @@ static ParseResult parseLinear(OpAsmParser &parser, OperationState &result,
     return failure();
 
   SMLoc attributesLoc = parser.getCurrentLocation();
-  auto emit = [&] {
-    return parser.emitError(attributesLoc)
-           << "'" << result.name.getStringRef() << "' op ";
-  };
+  auto emit = [&] { return parser.emitError(attributesLoc); };
   auto &properties = result.getOrAddProperties<typename OpTy::Properties>();
   if (parser.parseOptionalAttrDict(result.attributes) ||
       failed(OpTy::verifyInherentAttrs(result.name, result.attributes, emit)) ||
