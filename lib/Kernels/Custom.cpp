@@ -183,7 +183,7 @@ struct CustomKernels
   FailureOr<func::FuncOp> emitQuantize(Attribute attr, QuantizeIntoOp op,
                                        KernelContext &context) const {
     auto custom = cast<CustomAttr>(attr);
-    Type elementType = getElementTypeOrSelf(op.getInput().getType());
+    Type elementType = getElementTypeOrSelf(op.getInputs().front().getType());
     if (failed(custom.verifyQuantize([&] { return op.emitOpError(); },
                                      elementType)))
       return failure();
