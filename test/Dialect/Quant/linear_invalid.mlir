@@ -1,6 +1,26 @@
 // Each rule that refuses a linear layer, by its id.
 // RUN: te-opt %s --split-input-file --verify-diagnostics
 
+// Neither a tensor nor a TensorSpec.
+func.func @f(%a0: index, %a1: tensor<32x128xbf16>) {
+  // expected-error @+1 {{'te_quant.linear' op expected the input to be a ranked tensor of f32, bf16 or f16, or a TensorSpec, but got 'index'}}
+  te_quant.linear %a0, %a1
+    : index, tensor<32x128xbf16>
+  return
+}
+
+// -----
+
+// An attribute of another kind.
+func.func @f(%a0: tensor<64x128xbf16>, %a1: tensor<32x128xbf16>) {
+  // expected-error @+1 {{custom op 'te_quant.linear' attribute 'tp_size' failed to satisfy constraint: 64-bit signless integer attribute}}
+  te_quant.linear %a0, %a1 {tp_size = "two"}
+    : tensor<64x128xbf16>, tensor<32x128xbf16>
+  return
+}
+
+// -----
+
 // B-10
 func.func @f(%a0: tensor<128xbf16>, %a1: tensor<32x128xbf16>) {
   // expected-error @+1 {{'te_quant.linear' op expected an input of rank 2 or more, but got 'tensor<128xbf16>'}}
@@ -646,5 +666,23 @@ func.func @f(%a0: tensor<64x32xbf16>, %a1: tensor<64x128xbf16>, %a2: tensor<64x1
   // expected-error @+1 {{custom op 'te_quant.linear_backward' expected one operand of 'input', but got 2}}
   te_quant.linear_backward %a0 input(%a1, %a2) weightmat(%a3) weight(%a4)
     : tensor<64x32xbf16>, tensor<64x128xbf16>, tensor<64x128xbf16>, tensor<32x128xbf16>, tensor<32x128xbf16>
+  return
+}
+
+// -----
+
+// The generic form can leave out what the other demands.
+func.func @f(%x: tensor<64x128xbf16>) {
+  // expected-error @+1 {{'te_quant.linear' op expected one operand in group 1, but got 0}}
+  %0 = "te_quant.linear"(%x) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>}> : (tensor<64x128xbf16>) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+// And backward.
+func.func @f(%dy: tensor<64x128xbf16>) {
+  // expected-error @+1 {{'te_quant.linear_backward' op expected one operand in group 3, but got 0}}
+  %0 = "te_quant.linear_backward"(%dy) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<64x128xbf16>) -> tensor<64x32xbf16>
   return
 }
