@@ -12,6 +12,8 @@
 
 #include "Emulator.h"
 
+#include <cstdlib>
+
 using namespace te::emulator::test;
 
 namespace {
