@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Verifier.h"
@@ -899,6 +900,13 @@ private:
   // Operations
   //===--------------------------------------------------------------------===//
 
+  /// Whether types of operands, block arguments and results follow from each
+  /// other by what is handed on. Other region control flow keeps its types.
+  static bool handsOnOnly(Operation *op) {
+    return isa<affine::AffineForOp, affine::AffineIfOp, scf::ExecuteRegionOp,
+               scf::ForOp, scf::IfOp, scf::IndexSwitchOp, scf::WhileOp>(op);
+  }
+
   LogicalResult rewrite(Operation *op) {
     rewriteArguments(op);
     if (auto call = dyn_cast<func::CallOp>(op))
@@ -910,7 +918,10 @@ private:
       return success();
     }
     if (auto branch = dyn_cast<RegionBranchOpInterface>(op)) {
-      rewriteRegionBranch(branch);
+      if (handsOnOnly(op))
+        rewriteRegionBranch(branch);
+      else
+        keepTypes(op);
       return success();
     }
     if (auto branch = dyn_cast<BranchOpInterface>(op)) {
@@ -920,9 +931,8 @@ private:
     // Their parents have seen to what they hand on.
     if (op->hasTrait<OpTrait::IsTerminator>()) {
       if (!isa<RegionBranchTerminatorOpInterface>(op) ||
-          !isa<RegionBranchOpInterface>(op->getParentOp()))
-        for (OpOperand &operand : op->getOpOperands())
-          restoreOperand(operand);
+          !handsOnOnly(op->getParentOp()))
+        keepTypes(op);
       return success();
     }
     rewriteOther(op);
@@ -935,7 +945,7 @@ private:
     for (Region &region : op->getRegions())
       for (Block &block : region) {
         bool isKnown = !block.isEntryBlock() ||
-                       isa<RegionBranchOpInterface>(op) ||
+                       handsOnOnly(op) ||
                        (function && signatures.contains(function));
         for (Value argument : llvm::to_vector<4>(
                  ValueRange(block.getArguments()))) {
@@ -969,6 +979,13 @@ private:
       castUses(result, resultType);
     }
     return success();
+  }
+
+  void keepTypes(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      restoreOperand(operand);
+    for (Value result : op->getResults())
+      castUses(result, result.getType());
   }
 
   void rewriteRegionBranch(RegionBranchOpInterface branch) {
@@ -1059,10 +1076,7 @@ private:
         emitWarning(op->getLoc())
             << "the shapes known here do not fit the types of '"
             << op->getName() << "', whose checks are left to run time";
-      for (OpOperand &operand : op->getOpOperands())
-        restoreOperand(operand);
-      for (Value result : op->getResults())
-        castUses(result, result.getType());
+      keepTypes(op);
       return;
     }
     if (foldAway(op))

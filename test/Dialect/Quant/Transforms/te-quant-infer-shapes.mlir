@@ -235,6 +235,20 @@ func.func @foreign(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16> attributes {te_qu
   return %a : tensor<?x64xbf16>
 }
 
+// Region control flow whose types are tied in other ways does too.
+// CHECK-LABEL: func.func @forall(
+// CHECK: %[[C:.*]] = tensor.cast %{{.*}} : tensor<32x64xbf16> to tensor<?x64xbf16>
+// CHECK: scf.forall {{.*}} shared_outs(%{{.*}} = %[[C]]) -> (tensor<?x64xbf16>)
+func.func @forall(%x: tensor<?x64xbf16>, %n: index) -> tensor<?x64xbf16> attributes {te_quant.shapes = [[32, 64]]} {
+  %r = scf.forall (%i) in (%n) shared_outs(%o = %x) -> tensor<?x64xbf16> {
+    %s = tensor.extract_slice %x[%i, 0] [1, 64] [1, 1] : tensor<?x64xbf16> to tensor<1x64xbf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %s into %o[%i, 0] [1, 64] [1, 1] : tensor<1x64xbf16> into tensor<?x64xbf16>
+    }
+  }
+  return %r : tensor<?x64xbf16>
+}
+
 // What contradicts is never reached.
 // CHECK-LABEL: func.func @contradicts(
 // CHECK: %[[C:.*]] = tensor.cast %{{.*}} : tensor<32x64xbf16> to tensor<?x64xbf16>

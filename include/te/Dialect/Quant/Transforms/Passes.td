@@ -108,9 +108,10 @@ def QuantInferShapesPass : Pass<"te-quant-infer-shapes", "::mlir::ModuleOp"> {
     `InferTypeOpInterface`, elementwise ops, destination style and linalg (a
     loop has one size), `tensor.empty`, `dim`, `cast`, `extract_slice`,
     `insert_slice`, `expand_shape` and `collapse_shape`, integer arithmetic on
-    them, `scf` and every other region control flow, `cf` branches and calls.
-    Where paths meet with different sizes a dim stays dynamic;
-    `te-quant-print-layout` prints it as an expression over the logical dims.
+    them, `scf.for`, `if`, `while`, `index_switch` and `execute_region`,
+    `affine.for` and `if`, `cf` branches and calls. Where paths meet with
+    different sizes a dim stays dynamic; `te-quant-print-layout` prints it as an
+    expression over the logical dims.
 
     An op that is not known to take other types keeps its own, between a
     `tensor.cast`, or for TensorSpecs a `disassemble` and an `assemble`, on
