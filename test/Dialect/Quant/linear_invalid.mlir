@@ -671,18 +671,18 @@ func.func @f(%a0: tensor<64x32xbf16>, %a1: tensor<64x128xbf16>, %a2: tensor<64x1
 
 // -----
 
-// The generic form can leave out what the other demands.
-func.func @f(%x: tensor<64x128xbf16>) {
-  // expected-error @+1 {{'te_quant.linear' op expected one operand in group 1, but got 0}}
-  %0 = "te_quant.linear"(%x) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>}> : (tensor<64x128xbf16>) -> tensor<64x32xbf16>
+// The generic form can give a group more than it has, and the next one none.
+func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>) {
+  // expected-error @+1 {{'te_quant.linear' op expected one operand in group 0, but got 2}}
+  %0 = "te_quant.linear"(%x, %w) <{operandSegmentSizes = array<i32: 2, 0, 0, 0, 0, 0, 0>}> : (tensor<64x128xbf16>, tensor<32x128xbf16>) -> tensor<64x32xbf16>
   return
 }
 
 // -----
 
-// And backward.
-func.func @f(%dy: tensor<64x128xbf16>) {
-  // expected-error @+1 {{'te_quant.linear_backward' op expected one operand in group 3, but got 0}}
-  %0 = "te_quant.linear_backward"(%dy) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<64x128xbf16>) -> tensor<64x32xbf16>
+// Backward, too.
+func.func @f(%dy: tensor<64x32xbf16>, %w: tensor<32x128xbf16>) {
+  // expected-error @+1 {{'te_quant.linear_backward' op expected one operand in group 0, but got 2}}
+  %0 = "te_quant.linear_backward"(%dy, %w) <{operandSegmentSizes = array<i32: 2, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<64x32xbf16>, tensor<32x128xbf16>) -> tensor<64x32xbf16>
   return
 }
