@@ -870,6 +870,12 @@ private:
     Value value = operand.get();
     if (!isTensor(type) || getType(value) == type)
       return;
+    // A value that kept its type is there under a cast to what is known.
+    if (auto known = value.getDefiningOp<tensor::CastOp>();
+        known && getType(known.getSource()) == type) {
+      operand.set(known.getSource());
+      return;
+    }
     builder.setInsertionPoint(operand.getOwner());
     operand.set(makeCast(operand.getOwner()->getLoc(), value, getType(value),
                          type));
@@ -926,6 +932,11 @@ private:
     }
     if (auto branch = dyn_cast<BranchOpInterface>(op)) {
       rewriteBranch(branch);
+      return success();
+    }
+    // What `scf.forall` combines must go into its block arguments themselves.
+    if (isa_and_present<scf::InParallelOp>(op->getParentOp())) {
+      keepTypes(op);
       return success();
     }
     // Their parents have seen to what they hand on.
