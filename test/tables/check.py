@@ -464,11 +464,10 @@ def linear_run(table, te_opt):
         chunks = [(row["id"], forward_of(row, table)) for row in table["rows"]]
     texts = dict(chunks)
     plans = [(row, outcomes[row["id"]]) for row in table["rows"] if row["id"] in texts and not outcomes.get(row["id"], {"error": ""}).get("error")]
-    decomposed, errors = linear_ops.decompositions(
+    decomposed = linear_ops.decompositions(
         [(row["id"], linear_ops.with_results(texts[row["id"]], linear_ops.result_types(row, plan))) for row, plan in plans], tool)
     for row, plan in plans:
-        text = decomposed.get(row["id"])
-        early[row["id"]] = early.get(row["id"]) or (linear_ops.decomposition_mismatch(plan, text) if text else f"not decomposed: {errors[:500]}")
+        early[row["id"]] = early.get(row["id"]) or linear_ops.decomposition_mismatch(row["id"], plan, decomposed[row["id"]])
     passed, failures = linear_check(table, [{"id": name, "outcome": outcome} for name, outcome in outcomes.items()])
     failed = {row["id"] for row, _ in failures}
     for row in table["rows"]:

@@ -50,12 +50,15 @@ static QuantizerAttrInterface getQuantizer(Type type) {
   return spec ? spec.getQuantizer() : QuantizerAttrInterface();
 }
 
-/// Whether a GEMM reads a tensor of `type` as it is.
-static bool isGemmOperand(Type type, Usage direction) {
+/// How a GEMM reads a tensor of `type`; nothing where none can.
+static std::optional<GemmOperand> getGemmOperand(Type type, Usage direction) {
   std::optional<GemmRepresentation> found =
       getGemmRepresentation(getQuantizer(type), direction);
-  return found &&
-         (!found->quantizer || found->quantizer.getGemmOperand(direction));
+  if (!found)
+    return std::nullopt;
+  if (!found->quantizer)
+    return getPlainGemmOperand(getDtype(type), direction);
+  return found->quantizer.getGemmOperand(direction);
 }
 
 static const LinearQuantize *findQuantize(ArrayRef<LinearQuantize> quantizes,
@@ -438,29 +441,39 @@ Value LinearEmitter::gemm(GemmLayout layout, Value a, Value b, Type type,
   Usage bDirection = getGemmDirection(layout, /*isA=*/false);
   a = toOperand(a, aDirection);
   b = toOperand(b, bDirection);
+  std::optional<GemmOperand> aFormat = getGemmOperand(a.getType(), aDirection);
+  std::optional<GemmOperand> bFormat = getGemmOperand(b.getType(), bDirection);
   // A format that no GEMM reads is multiplied in high precision, each operand
   // as the representation decodes that would have been read.
-  if (!isGemmOperand(a.getType(), aDirection) ||
-      !isGemmOperand(b.getType(), bDirection)) {
+  if (!aFormat || !bFormat) {
     auto decodeDirection = [&](Value value, Usage direction) {
       if (getQuantizer(value.getType()))
         value = changeUsage(value, direction);
-      return decode(value);
+      value = decode(value);
+      return std::pair(value, getGemmOperand(value.getType(), direction));
     };
-    a = decodeDirection(a, aDirection);
-    b = decodeDirection(b, bDirection);
+    std::tie(a, aFormat) = decodeDirection(a, aDirection);
+    std::tie(b, bFormat) = decodeDirection(b, bDirection);
+  }
+  Type gemmType = type;
+  Type dtype = getDtype(type);
+  // 5.7: rounded once all the same.
+  if (dtype.isF16() && !accumulator &&
+      !(aFormat->allowsF16Result && bFormat->allowsF16Result)) {
+    dtype = builder.getF32Type();
+    gemmType = RankedTensorType::get(getShape(type), dtype);
   }
   if (bias) {
     // 5.5
     bool isQuantized = bool(
         getGemmRepresentation(getQuantizer(a.getType()), aDirection)->quantizer);
-    Type dtype = getDtype(type);
     bias = decode(bias, isQuantized && dtype.isF32() ? builder.getBF16Type()
                                                      : dtype);
   }
-  return GemmOp::create(builder, loc, type, /*preActivation=*/Type(), layout, a,
-                        b, bias, accumulator)
-      .getResult();
+  auto product = GemmOp::create(builder, loc, gemmType,
+                                /*preActivation=*/Type(), layout, a, b, bias,
+                                accumulator);
+  return toPlain(product.getResult(), type);
 }
 
 //===----------------------------------------------------------------------===//

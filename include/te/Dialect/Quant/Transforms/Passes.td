@@ -109,7 +109,8 @@ def QuantDecomposeLinearPass
     `te_quant.check`. Without a `tp_group` the group of collectives is `tp`.
 
     A GEMM of a format that no GEMM reads, which is a custom one, decodes its
-    operands. A `save_original_input` that the plan does not grant is a warning.
+    operands. Where a format has no f16 results (NVFP4), the GEMM gives f32,
+    which is cast. A `save_original_input` that the plan does not grant is a warning.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
