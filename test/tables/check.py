@@ -10,7 +10,8 @@
     check.py usage run TABLE --te-opt PATH
     check.py linear gen TABLE [--out DIR]           linear.mlir: the op for each row of linear_forward, one a split, in the order of the table
     check.py linear check TABLE RESULT.json         RESULT: [{"id": "F0001", "outcome": {...}}, ...] in the form of "ours"
-    check.py linear run TABLE --te-opt PATH         both; for linear_backward the slots come from the forward op of the row
+    check.py linear run TABLE --te-opt PATH         both; for linear_backward the slots come from the forward op of the row.
+                                                    Each row that is not refused is decomposed as well, into what its plan says
     check.py show TABLE ID...                       single rows, filled in
     check.py stats TABLE                            rows per rule
 
@@ -240,11 +241,11 @@ def layouts_gen(table, out):
     return legal, rest, chunks
 
 
-def run_tool(te_opt, text, *flags):
+def run_tool(te_opt, text, *flags, output=os.devnull):
     with tempfile.NamedTemporaryFile("w", suffix=".mlir", delete=False) as file:
         file.write(text)
     try:
-        done = subprocess.run([te_opt, file.name, *flags, "-o", os.devnull], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        done = subprocess.run([te_opt, file.name, *flags, "-o", output], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     finally:
         os.unlink(file.name)
     return done
@@ -459,6 +460,14 @@ def linear_run(table, te_opt):
                 early[row["id"]] = plan_mismatch(row["saved"], given, row["inputs"]["x"]["shape"], [], "saved")
         chunks = [(row["id"], linear_ops.backward_text(row, table, forward[row["id"]])) for row in table["rows"] if not forward[row["id"]].get("error")]
         outcomes = linear_ops.outcomes(chunks, tool, read_arrays)
+    else:
+        chunks = [(row["id"], forward_of(row, table)) for row in table["rows"]]
+    texts = dict(chunks)
+    plans = [(row, outcomes[row["id"]]) for row in table["rows"] if row["id"] in texts and not outcomes.get(row["id"], {"error": ""}).get("error")]
+    decomposed = linear_ops.decompositions(
+        [(row["id"], linear_ops.with_results(texts[row["id"]], linear_ops.result_types(row, plan))) for row, plan in plans], tool)
+    for row, plan in plans:
+        early[row["id"]] = early.get(row["id"]) or linear_ops.decomposition_mismatch(row["id"], plan, decomposed[row["id"]])
     passed, failures = linear_check(table, [{"id": name, "outcome": outcome} for name, outcome in outcomes.items()])
     failed = {row["id"] for row, _ in failures}
     for row in table["rows"]:

@@ -32,6 +32,10 @@ RULES = {
 }
 
 
+# Rows with a plan whose wgrad GEMM is refused, for the operands have two scaling modes (5.7): the plan leaves that to the GEMM.
+REFUSED_BY_GEMM = {name: "expected A and B to be scaled alike" for name in ("B0108", "B0109", "B0110")}
+
+
 # Rows that two rules refuse: the one that the verifier comes upon first.
 FIRST = {"F0197": "U-1", "F0923": "5.7 scaling modes"}
 
@@ -196,23 +200,140 @@ DIAGNOSTIC = re.compile(r"(?:within split at [^\n]*?:(\d+) offset )?[^\n:]*:(\d+
 SEPARATOR = "// -----\n"
 
 
-def outcomes(chunks, run_tool, read_json):
-    """The plan, or the error, of each (id, text): one run, each text a split."""
-    text, first_lines = "", {}
-    for name, chunk in chunks:
-        first_lines[name] = text.count("\n") + 1
-        text += chunk + SEPARATOR
-    done = run_tool(text, "--split-input-file", "--te-quant-dump-plan")
+def run_splits(chunks, run_tool, *flags, **options):
+    """What the tool prints, and the errors of each (id, text): one run, each text a split."""
+    done = run_tool("".join(chunk + SEPARATOR for _, chunk in chunks), "--split-input-file", *flags, **options)
     if done.returncode not in (0, 1) or "Stack dump" in done.stderr:
         raise RuntimeError(f"status {done.returncode}: {done.stderr.strip()[:2000]}")
-    found = {entry["id"]: entry["outcome"] for array in read_json(done.stdout) for entry in array}
-    errors = []
-    for split, line, message in DIAGNOSTIC.findall(done.stderr):
-        errors.append((int(split or 0) + int(line), message))
-    lines = [(name, first_lines[name], first_lines[name] + chunk.count("\n")) for name, chunk in chunks]
-    for name, first, last in lines:
-        if name in found:
-            continue
-        messages = [message for line, message in errors if first <= line - 1 <= last or first <= line <= last]
-        found[name] = {"error": messages[0] if len(messages) == 1 else f"{len(messages)} diagnostics"}
+    found = [(int(split or 0) + int(line), message) for split, line, message in DIAGNOSTIC.findall(done.stderr)]
+    errors, line = {}, 1
+    for name, chunk in chunks:
+        last = line + chunk.count("\n")
+        errors[name] = [message for at, message in found if line <= at - 1 <= last or line <= at <= last]
+        line = last + 1
+    return done.stdout, errors
+
+
+def outcomes(chunks, run_tool, read_json):
+    """The plan, or the error, of each (id, text)."""
+    text, errors = run_splits(chunks, run_tool, "--te-quant-dump-plan")
+    found = {entry["id"]: entry["outcome"] for array in read_json(text) for entry in array}
+    for name, messages in errors.items():
+        found.setdefault(name, {"error": messages[0] if len(messages) == 1 else f"{len(messages)} diagnostics"})
     return found
+
+
+# --- decomposition ---------------------------------------------------------------------------------------------------
+
+def result_types(row, plan):
+    """The types of the op's results, by what its plan says."""
+    amaxes = ["tensor<1xf32>"] * len(plan["scales"])
+    if "output" not in plan:
+        return [plan[name]["type"] for name in ("wgrad", "dgrad", "grad_bias") if plan[name]] + amaxes
+    types = [plan["output"]["type"]]
+    if plan["new_workspace"]:
+        types.append(plan["new_workspace"]["type"])
+    elif plan["refresh_workspace"]:
+        types += optional(row["inputs"]["workspace"], row["inputs"]["non_tn_gemm"])
+    saved = (plan["saved"] or {}).values()
+    return types + [slot["value"]["type"] for slot in saved if slot and "value" in slot] + amaxes
+
+
+def with_results(text, types):
+    """A function that returns the results of its op."""
+    if not types:
+        return text
+    names = ", ".join(f"%r#{index}" for index in range(len(types))) if len(types) > 1 else "%r"
+    declared = f"%r:{len(types)}" if len(types) > 1 else "%r"
+    text = text.replace(") {\n  te_quant.", f") -> ({', '.join(types)}) {{\n  {declared} = te_quant.", 1)
+    return text.replace("  return\n", f"  return {names} : {', '.join(types)}\n", 1)
+
+
+OPERATION = re.compile(r"te_quant\.(\w+) ([^\n]*)")
+
+
+def split_types(text):
+    """The types of a list, which have commas of their own."""
+    types, depth, start = [], 0, 0
+    for index, char in enumerate(text):
+        if char in "<([{":
+            depth += 1
+        elif char in ">)]}" and text[index - 1:index + 1] != "->":
+            depth -= 1
+        elif char == "," and not depth:
+            types.append(text[start:index].strip())
+            start = index + 1
+    return types + [text[start:].strip()]
+
+
+def decomposition_mismatch(name, plan, text):
+    """None, or how a decomposed function departs from its plan: quantizes, gathers and what is left."""
+    if name in REFUSED_BY_GEMM:
+        return None if "func.func" not in text and REFUSED_BY_GEMM[name] in text else f"expected the GEMM to be refused, but got {text}"
+    if "func.func" not in text:
+        return text
+    found = {}
+    for op, rest in OPERATION.findall(text):
+        found.setdefault(op, []).append((rest, split_types(rest.rsplit("->", 1)[-1])[0]))
+    if "linear" in found or "linear_backward" in found:
+        return "a linear layer is left"
+    gathers = plan["gather"] if isinstance(plan["gather"], list) else [plan["gather"]] if plan["gather"] else []
+    made = [(type, " into " in rest, " amax(" in rest) for rest, type in found.get("quantize", [])]
+    is_composed = False
+    for item in plan["quantizes"]:
+        key = (item["type"], item.get("how") == "into_workspace", item["amax_reduction"])
+        if key in made:
+            made.remove(key)
+        elif item["amax_reduction"] and any(type == item["type"] for _, type in found.get("assemble", [])):
+            is_composed = True                               # its components take the amaxes
+        else:
+            return f"no quantize {key}, but {made}"
+    listed = [item for item in plan["quantizes"] if item.get("where") == "after the gather"]
+    after = [gather for gather in gathers if gather["how"] == "high_precision_then_quantize"][len(listed):]
+    if not is_composed:
+        for gather in after:
+            fits = [key for key in made if not key[1] and not key[2] and usage_of(key[0]) == gather["usage"]]
+            if not fits:
+                return f"no quantize with usage {gather['usage']} after a gather, but {made}"
+            made.remove(fits[0])
+        if made:
+            return f"quantizes that no plan has: {made}"
+    gathered = [type for _, type in found.get("all_gather", [])]
+    plain = sum(gather["how"] != "quantized" for gather in gathers)
+    if sum(not type.startswith("!") for type in gathered) != plain:
+        return f"gathers of {gathered}, expected {plain} in high precision"
+    usages = [usage_of(type) for type in gathered if type.startswith("!")]
+    expected = []
+    for gather in gathers:
+        if gather["how"] == "quantized":
+            # Each representation by itself; what can be derived is not moved.
+            derives = gather["usage"] == "both" and "columnwise" not in usages and "update_usage" in found
+            expected += ["rowwise"] if derives else ["rowwise", "columnwise"] if gather["usage"] == "both" else [gather["usage"]]
+    return None if sorted(usages) == sorted(expected) else f"gathers with usages {usages}, expected {expected}"
+
+
+def usage_of(type):
+    """The usage that a type says; a custom one by the names that it has."""
+    if "#te_quant.custom<" in type:
+        names = [side for side in ("rowwise", "columnwise") if f"{side}_data" in type]
+        return names[0] if len(names) == 1 else "both"
+    found = re.findall(r"\busage = (\w+)", type)
+    return found[-1] if found else "both"
+
+
+def decompositions(chunks, run_tool):
+    """The decomposed text of each (id, text), or what is wrong."""
+    text, errors = run_splits(chunks, run_tool, "--te-quant-decompose-linear", output="-")
+    found = {name: f"not decomposed: {'; '.join(messages)}" for name, messages in errors.items()}
+    for part in re.split(r"^// -----$", text, flags=re.M):
+        name = re.search(r"func\.func @(\w+)", part)
+        if name:
+            found[name.group(1)] = expand_aliases(part)
+    return found
+
+
+def expand_aliases(text):
+    """The text with `#name` and `!name` replaced by what they stand for."""
+    for alias, value in re.findall(r"^([#!]\w+) = ([^\n]*)$", text, re.M)[::-1]:
+        text = re.sub(re.escape(alias) + r"\b(?!\.)", lambda _: value, text)
+    return text

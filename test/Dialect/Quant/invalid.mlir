@@ -127,8 +127,8 @@ func.func @quantize_shape(%x: tensor<32x32xbf16>) {
 // -----
 
 func.func @quantize_dtype(%x: tensor<32x64xf32>) {
-  // expected-error @below {{'te_quant.quantize' op element type of the input ('f32') must equal the nominal dtype of the result ('bf16')}}
-  %q = te_quant.quantize %x : tensor<32x64xf32> -> !te_quant.tensor<32x64xbf16, #te_quant.mxfp8<f8E4M3FN>>
+  // expected-error @below {{nominal dtype bf16 for 'with_rht'}}
+  %q = te_quant.quantize %x : tensor<32x64xf32> -> !te_quant.tensor<32x64xbf16, #te_quant.nvfp4<with_rht = true, with_post_rht_amax = true>>
   return
 }
 

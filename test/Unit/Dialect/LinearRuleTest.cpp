@@ -13,7 +13,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "te/Dialect/Quant/IR/QuantLinearOps.h"
+#include "te/Dialect/Quant/IR/QuantOps.h"
+#include "te/Dialect/Quant/Transforms/Passes.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -68,6 +71,24 @@ TEST_F(LinearRuleTest, InferenceFollows) {
   OwningOpRef<ModuleOp> module = parse("");
   ASSERT_TRUE(module);
   EXPECT_EQ(getWeightmatUsage(*module), Usage::Rowwise);
+}
+
+TEST_F(LinearRuleTest, DecompositionFollows) {
+  OwningOpRef<ModuleOp> module = parse("");
+  ASSERT_TRUE(module);
+  PassManager passes(&context);
+  passes.addPass(createQuantDecomposeLinearPass());
+  ASSERT_TRUE(succeeded(passes.run(*module)));
+  std::vector<std::pair<int64_t, Usage>> quantized;
+  module->walk([&](QuantizeOp op) {
+    TensorSpecType type = op.getResult().getType();
+    quantized.emplace_back(type.getShape().front(),
+                           type.getQuantizer().getUsage());
+  });
+  // The input and the weight.
+  std::vector<std::pair<int64_t, Usage>> expected = {{64, Usage::Both},
+                                                     {32, Usage::Rowwise}};
+  EXPECT_EQ(quantized, expected);
 }
 
 TEST_F(LinearRuleTest, VerificationFollows) {

@@ -179,11 +179,6 @@ LogicalResult QuantizeOp::verify() {
                              getLogicalShape(getInput().getType()),
                              "the result", type.getShape())))
     return failure();
-  Type dtype = getLogicalElementType(getInput().getType());
-  if (dtype != type.getNominalDtype())
-    return emitOpError() << "element type of the input (" << dtype
-                         << ") must equal the nominal dtype of the result ("
-                         << type.getNominalDtype() << ")";
   if (getInto() && getInto().getType() != type)
     return emitOpError() << "type of 'into' (" << getInto().getType()
                          << ") must equal the result's type (" << type << ")";
@@ -197,13 +192,15 @@ LogicalResult QuantizeOp::verify() {
                              *this, "amax result", getAmaxResult().getType(), 1,
                              Float32Type::get(getContext()))))
     return failure();
-  // With what the input's type knows about the dims.
+  // With what the input's type knows about the dims, and its dtype: that is
+  // what the kernel reads, whatever the nominal one (H-29).
   auto emit = [&] { return emitOpError(); };
   SmallVector<int64_t> shape =
       getMergedShape(type.getShape(), getLogicalShape(getInput().getType()));
   auto refined = TensorSpecType::getChecked(
-      emit, getContext(), ArrayRef<int64_t>(shape), type.getNominalDtype(),
-      type.getQuantizer(), type.getRequiresGrad(), type.getDevice());
+      emit, getContext(), ArrayRef<int64_t>(shape),
+      getLogicalElementType(getInput().getType()), type.getQuantizer(),
+      type.getRequiresGrad(), type.getDevice());
   return refined ? verifyQuantizable(emit, refined) : failure();
 }
 
@@ -318,7 +315,11 @@ LogicalResult UpdateUsageOp::canonicalize(UpdateUsageOp op,
   // A usage that remains may be one no kernel makes alone.
   ScopedDiagnosticHandler silence(op.getContext(),
                                   [](Diagnostic &) { return success(); });
-  if (failed(verifyQuantizable([&] { return op.emitOpError(); }, to)))
+  TensorSpecType source = TensorSpecType::get(
+      op.getContext(), to.getShape(),
+      getLogicalElementType(quantize.getInput().getType()), to.getQuantizer(),
+      to.getRequiresGrad(), to.getDevice());
+  if (failed(verifyQuantizable([&] { return op.emitOpError(); }, source)))
     return rewriter.notifyMatchFailure(op, "cannot be quantized alone");
   rewriter.setInsertionPoint(quantize);
   Operation *narrow = rewriter.clone(*quantize);

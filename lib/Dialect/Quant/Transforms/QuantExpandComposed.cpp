@@ -28,9 +28,15 @@ LogicalResult te::quant::verifyExpandable(QuantizeOp op) {
        type.getQuantizer().getComponents()) {
     auto source = dyn_cast_if_present<QuantizerAttrInterface>(
         component.decodedFrom);
-    if (source && failed(verifyQuantizable(
-                      [&] { return op.emitOpError(); },
-                      type.withQuantizer(source).withShape(shape))))
+    if (!source)
+      continue;
+    // What it reads is the input, in the input's dtype.
+    Type dtype = spec ? spec.getNominalDtype()
+                      : cast<RankedTensorType>(inputType).getElementType();
+    if (failed(verifyQuantizable(
+            [&] { return op.emitOpError(); },
+            TensorSpecType::get(op.getContext(), shape, dtype, source,
+                                type.getRequiresGrad(), type.getDevice()))))
       return failure();
   }
   return success();

@@ -138,9 +138,16 @@ struct ExpandQuantizeOp : OpConversionPattern<QuantizeOp> {
         type.getShape(), cast<RankedTensorType>(input.getType()).getShape());
 
     emitStaticDimChecks(rewriter, loc, input, shape);
-    // Nothing to compute: the values are the input's.
+    // Nothing to compute but a cast: the values are the input's.
     if (type.getQuantizer().isIdentity()) {
-      Value inner = castTensor(rewriter, loc, input, innerTypes.front());
+      Value inner = input;
+      if (auto plain = cast<RankedTensorType>(input.getType());
+          plain.getElementType() != type.getNominalDtype()) {
+        inner = CastOp::create(rewriter, loc,
+                               plain.clone(type.getNominalDtype()), inner);
+        copyDiscardableAttrs(op, inner.getDefiningOp());
+      }
+      inner = castTensor(rewriter, loc, inner, innerTypes.front());
       if (op.getInto()) {
         Value noop = op.getNoop() ? adaptor.getNoop().front() : Value();
         inner = emitCopyInto(rewriter, loc, inner, noop,

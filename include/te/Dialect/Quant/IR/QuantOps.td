@@ -51,6 +51,9 @@ def TEQuant_QuantizeOp : TEQuant_Op<"quantize",
     for dynamic dims a check at run time); an empty tensor is legal and its
     contents stay undefined.
 
+    The input is read in its own dtype, from which the result's nominal dtype may
+    differ: nothing is rounded twice.
+
     | group | type | meaning |
     |---|---|---|
     | `into` | the result's type | update this tensor in place |

@@ -71,6 +71,54 @@ def QuantExpandPass : Pass<"te-quant-expand", "::mlir::ModuleOp"> {
   ];
 }
 
+def QuantDecomposeLinearPass
+    : Pass<"te-quant-decompose-linear", "::mlir::ModuleOp"> {
+  let summary = "replace linear layers by what they consist of";
+  let description = [{
+    Before: `te_quant.linear` and `te_quant.linear_backward`. After: the ops that
+    their plans list: `quantize`, `update_usage`, `dequantize`, `cast`, `gemm`,
+    `column_sum` and collectives.
+
+    ```mlir
+    #mx = #te_quant.mxfp8<f8E4M3FN>
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<64x32xbf16> {
+      %y, %input, %weightmat = te_quant.linear %x, %w {input_quantizer = #mx, weight_quantizer = #mx}
+        : tensor<64x128xbf16>, tensor<32x128xbf16>
+      return %y : tensor<64x32xbf16>
+    }
+    ```
+
+    becomes, before what nobody reads is removed,
+
+    ```mlir
+    #mx = #te_quant.mxfp8<f8E4M3FN>
+    #mxcol = #te_quant.mxfp8<f8E4M3FN, usage = columnwise>
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<64x32xbf16> {
+      %xq = te_quant.quantize %x : tensor<64x128xbf16> -> !te_quant.tensor<64x128xbf16, #mx>
+      %wq = te_quant.quantize %w : tensor<32x128xbf16> -> !te_quant.tensor<32x128xbf16, #mx>
+      %y = te_quant.gemm TN %wq, %xq : !te_quant.tensor<32x128xbf16, #mx>, !te_quant.tensor<64x128xbf16, #mx> -> tensor<64x32xbf16>
+      %input = te_quant.update_usage %xq : !te_quant.tensor<64x128xbf16, #mx> -> !te_quant.tensor<64x128xbf16, #mxcol>
+      return %y : tensor<64x32xbf16>
+    }
+    ```
+
+    A refreshed workspace is `quantize .. into`, with `noop` where the op has
+    `skip_update`; a main gradient is the gemm's `accumulate`, or is overwritten
+    in its buffer. An amax that is reduced over the group is `amax`, `all_reduce`
+    and `quantize .. amax`. What the plan asks of dynamic dims is checked by
+    `te_quant.check`. Without a `tp_group` the group of collectives is `tp`.
+
+    A GEMM of a format that no GEMM reads, which is a custom one, decodes its
+    operands. Where a format has no f16 results (NVFP4), the GEMM gives f32,
+    which is cast. A `save_original_input` that the plan does not grant is a warning.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def QuantInferShapesPass : Pass<"te-quant-infer-shapes", "::mlir::ModuleOp"> {
   let summary = "make dynamic dims static where shapes are known";
   let description = [{
