@@ -592,6 +592,61 @@ class Usages(unittest.TestCase):
                 self.assertEqual((got[1, "data"], got[2, "data"]), (want, want), (quantizer, chip))
 
 
+class Products(unittest.TestCase):
+    # Values that all formats hold exactly, under a scale of 1 where a block has a 6.
+    VALUES = (6.0, -1.0, 0.5, 3.0, 0.0, 2.0, -4.0, 1.5)
+
+    def operand(self, rows, depth, seed):
+        # Each block of 16 has all of them, in an order that differs by row and column.
+        return [self.VALUES[(seed * row + col + col // 16) % 8] for row in range(rows) for col in range(depth)]
+
+    def product(self, m, n, k, quantizer):
+        """te_quant.gemm, te_quant.linear and what the operands decode to."""
+        a, b = (f"!te_quant.tensor<{rows}x{k}xbf16, {quantizer}>" for rows in (n, m))
+        x, w, y = (f"tensor<{dims}>" for dims in (f"{m}x{k}xbf16", f"{n}x{k}xbf16", f"{m}x{n}xf32"))
+        return (f"func.func @main(%x: {x}, %w: {w}) -> ({y}, {y}) {{\n"
+                f"  %a = te_quant.quantize %w : {w} -> {a}\n  %b = te_quant.quantize %x : {x} -> {b}\n"
+                f"  %y = te_quant.gemm TN %a, %b : {a}, {b} -> {y}\n"
+                f"  %z = te_quant.linear %x, %w {{is_grad_enabled = false, activation_dtype = f32, input_quantizer = {quantizer}, "
+                f"weight_quantizer = {quantizer}}} : {x}, {w}\n  return %y, %z : {y}, {y}\n}}\n")
+
+    def test_pc_50_small_products(self):
+        for quantizer, sizes in (("#te_quant.mxfp8<f8E4M3FN, usage = rowwise>", (32, 64, 512)),
+                                 ("#te_quant.nvfp4<usage = rowwise>", (16, 32, 48, 512)),
+                                 ("#te_quant.float8_current_scaling<f8E4M3FN, usage = rowwise>", (16, 32, 512))):
+            for k in sizes:
+                x, w = self.operand(16, k, 3), self.operand(16, k, 5)
+                want = f32(*(sum(x[i * k + p] * w[j * k + p] for p in range(k)) for i in range(16) for j in range(16)))
+                for chip in CHIPS:
+                    got = run(self.product(16, 16, k, quantizer), [bf16(*x), bf16(*w)], chip)
+                    if "current" in quantizer:               # 448 / 6 is no power of two
+                        close = zip(struct.unpack("<256f", got[0, "data"]), struct.unpack("<256f", want))
+                        self.assertTrue(all(abs(have - exact) <= k * 36 / 8 for have, exact in close), (k, chip))
+                    else:
+                        self.assertEqual(got[0, "data"], want, (quantizer, k, chip))
+                    self.assertEqual(got[1, "data"], got[0, "data"], (quantizer, k, chip))
+
+    def test_pc_50_what_no_block_divides_is_refused(self):
+        done = opt("func.func @f(%x: tensor<16x512xbf16>, %w: tensor<32x512xbf16>) {\n"
+                   "  te_quant.linear %x, %w {input_quantizer = #te_quant.mxfp8<f8E4M3FN>, weight_quantizer = #te_quant.mxfp8<f8E4M3FN>}"
+                   " : tensor<16x512xbf16>, tensor<32x512xbf16>\n  return\n}\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "cannot quantize the input: expected .*multiple.* 32.*16")
+
+    def test_pc_27_what_padding_holds_does_not_matter_to_products(self):
+        types = ("tensor<32x512xf8E4M3FN>", "tensor<128x16xf8E8M0FNU>")
+        kind = f"!te_quant.tensor<32x512xf32, {ROW}>"
+        module = (f"func.func @main(%d: {types[0]}, %s: {types[1]}) -> tensor<32x32xf32> {{\n"
+                  f"  %q = te_quant.assemble %d, %s : {types[0]}, {types[1]} -> {kind}\n"
+                  f"  %y = te_quant.gemm TN %q, %q : {kind}, {kind} -> tensor<32x32xf32>\n"
+                  "  return %y : tensor<32x32xf32>\n}\n")
+        real = b"\x7f" * 512
+        for chip in CHIPS:
+            for padding in (b"\x00", b"\xff"):
+                got = run(module, [b"\x38" * (32 * 512), real + padding * 1536], chip)
+                self.assertEqual(got[0, "data"], f32(*([512.0] * 1024)), chip)
+
+
 class Targets(unittest.TestCase):
     PROGRAM = quantize((32, 64), "f32", "#te_quant.mxfp8<f8E4M3FN>", ("f32",))
 
@@ -710,7 +765,7 @@ def main():
     parser.add_argument("--only", default="", help="only tests whose name has this text")
     parser.parse_args(namespace=TOOLS)
     suite = unittest.TestSuite()
-    for case in (BlockScales, ElementCasts, SmallBlocks, ScaleOrder, Shapes, Usages, Targets, CompileTime, Plugins):
+    for case in (BlockScales, ElementCasts, SmallBlocks, ScaleOrder, Shapes, Usages, Products, Targets, CompileTime, Plugins):
         for test in unittest.defaultTestLoader.loadTestsFromTestCase(case):
             if TOOLS.only in test.id():
                 suite.addTest(test)

@@ -111,8 +111,11 @@ def attributes(recipe, more=()):
 
 
 def program(recipe, x, w, dtype, main_grad=None, more=(), dy=None,
-            gathered_rows=None, has_bias=True):
-    """A layer forward and backward, and the types of its arguments."""
+            output_rows=None, gathers_input=False, has_bias=True):
+    """A layer forward and backward: arguments x, w, dy and, if there are, the
+    bias, scales, the random state and a main gradient; results y, dw, dx and,
+    if there are, the gradient of the bias and amaxes. `more`: attributes; with
+    parallelism `dy` and `output_rows` say what shapes they imply."""
     y = x[:-1] + (w[0],)
     dy = dy or y
     arguments = [("x", spell(x, dtype)), ("w", spell(w, dtype)),
@@ -130,7 +133,7 @@ def program(recipe, x, w, dtype, main_grad=None, more=(), dy=None,
     plain = recipe.quantizers[0] is None
     saved = [recipe.type(0, x, "columnwise", dtype),
              recipe.type(1, w, "both", dtype)]
-    if "sequence_parallel = true" in more and "current" in recipe.name:
+    if gathers_input and "current" in recipe.name:
         saved[0] = recipe.type(0, x, "rowwise", dtype)
     types = [spell(x, dtype), spell(w, dtype)]
     groups = ""
@@ -147,7 +150,8 @@ def program(recipe, x, w, dtype, main_grad=None, more=(), dy=None,
     names = ("%x", "%w") if plain else ("%sin", "%swm")
     groups = f"input({names[0]}) weightmat({names[1]}) weight(%w)"
     types = [spell(dy, dtype)]
-    types += types_of_saved(plain, saved, x, w, dtype) + [spell(w, dtype)]
+    types += [spell(x, dtype), spell(w, dtype)] if plain else saved
+    types.append(spell(w, dtype))
     if has_bias:
         groups += " bias(%b)"
         types.append(spell(w[:1], dtype))
@@ -165,7 +169,7 @@ def program(recipe, x, w, dtype, main_grad=None, more=(), dy=None,
                        * bool(main_grad))
     lines.append(f"{', '.join(results)} = te_quant.linear_backward %dy {groups} "
                  f"{flags} : " + ", ".join(types))
-    rows = gathered_rows or y[0]
+    rows = output_rows or y[0]
     returned = [("%y", spell((rows,) + y[1:], dtype)),
                 ("%dw", spell(w, main_grad or dtype)), ("%dx", spell(x, dtype))]
     if has_bias:
@@ -178,10 +182,6 @@ def program(recipe, x, w, dtype, main_grad=None, more=(), dy=None,
             f"({', '.join(type for _, type in returned)}) {{\n  {body}\n"
             f"  return {', '.join(name for name, _ in returned)} : "
             f"{', '.join(type for _, type in returned)}\n}}\n")
-
-
-def types_of_saved(plain, saved, x, w, dtype):
-    return [spell(x, dtype), spell(w, dtype)] if plain else saved
 
 
 def check_recipe(runner, recipe, dtype="bf16", main_grad=None, microbatch=None):
