@@ -43,6 +43,8 @@ static void addBufferization(OpPassManager &pm, bool fuse) {
         te::quant::createQuantFuseProducersPass());
     pm.addPass(createCanonicalizerPass());
   }
+  // What overwrites a given tensor is made in its buffer.
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =
