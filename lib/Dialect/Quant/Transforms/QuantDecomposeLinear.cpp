@@ -110,6 +110,9 @@ protected:
   Value gemm(GemmLayout layout, Value a, Value b, Type type, Value bias = {},
              Value accumulator = {});
 
+  /// The logical dims, or an error where they cannot be told.
+  FailureOr<SmallVector<OpFoldResult>> getDims(Value value);
+
   /// B-13. `getOperand`: the operand that holds a role.
   LogicalResult emitAssertions(ArrayRef<LinearAssertion> assertions,
                                Value weight,
@@ -141,7 +144,6 @@ private:
   Value allGather(Value local, ArrayRef<int64_t> shape);
   Value gatherQuantized(TensorSpecType type, Value local);
   Value toOperand(Value value, Usage direction);
-  FailureOr<SmallVector<OpFoldResult>> getDims(Value value);
 
   StringRef group;
   int64_t numRanks;
@@ -180,7 +182,8 @@ private:
   Value emitInput();
   Value emitDgrad(Value gradient);
   Value emitWgrad(Value input, Value gradient);
-  Value emitBiasGrad();
+  FailureOr<Value> emitBiasGrad();
+  FailureOr<Value> zeroWithoutFeatures(Value sum);
 
   /// What GEMMs in high precision compute with.
   Type getActivationDtype() { return getDtype(plan.gradOutput); }
@@ -477,7 +480,7 @@ Value LinearEmitter::gemm(GemmLayout layout, Value a, Value b, Type type,
 }
 
 //===----------------------------------------------------------------------===//
-// Run-time checks
+// Dims
 //===----------------------------------------------------------------------===//
 
 FailureOr<SmallVector<OpFoldResult>> LinearEmitter::getDims(Value value) {
@@ -662,12 +665,45 @@ Value BackwardEmitter::emitGradOutput() {
 
 /// 6.2, step 2. Also where the wgrad GEMM of TransformerEngine gives it: it is
 /// the same sum in f32, rounded once. H-23: then cast.
-Value BackwardEmitter::emitBiasGrad() {
+FailureOr<Value> BackwardEmitter::emitBiasGrad() {
   Value dy = plan.isQuantized ? decode(linear.getDy())
                               : decode(linear.getDy(), getActivationDtype());
   auto type = RankedTensorType::get(getShape(plan.gradBias),
                                     getDtype(dy.getType()));
-  return toPlain(ColumnSumOp::create(builder, loc, type, dy), plan.gradBias);
+  Value sum = ColumnSumOp::create(builder, loc, type, dy);
+  if (plan.biasGradSource == BiasGradSource::WgradGemm) {
+    FailureOr<Value> summed = zeroWithoutFeatures(sum);
+    if (failed(summed))
+      return failure();
+    sum = *summed;
+  }
+  return toPlain(sum, plan.gradBias);
+}
+
+/// B-14: an empty GEMM gives zero, as which its bias gradient counts.
+FailureOr<Value> BackwardEmitter::zeroWithoutFeatures(Value sum) {
+  Value weight = linear.getWeight();
+  int64_t numFeatures = getShape(weight.getType()).back();
+  if (!ShapedType::isDynamic(numFeatures) && numFeatures != 0)
+    return sum;
+  auto type = cast<RankedTensorType>(sum.getType());
+  Value zero = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(type.getElementType()));
+  Value empty = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, sum),
+      type.getElementType());
+  Value zeros =
+      linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
+  if (numFeatures == 0)
+    return zeros;
+  FailureOr<SmallVector<OpFoldResult>> dims = getDims(weight);
+  if (failed(dims))
+    return failure();
+  Value isEmpty = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::eq,
+      getValueOrCreateConstantIndexOp(builder, loc, dims->back()),
+      arith::ConstantIndexOp::create(builder, loc, 0));
+  return Value(arith::SelectOp::create(builder, loc, isEmpty, zeros, sum));
 }
 
 /// 6.2, step 2: the saved input.
@@ -721,7 +757,13 @@ FailureOr<SmallVector<Value>> BackwardEmitter::run() {
                                              : linear.getDy();
           })))
     return failure();
-  Value gradBias = plan.gradBias ? emitBiasGrad() : Value();
+  Value gradBias;
+  if (plan.gradBias) {
+    FailureOr<Value> emitted = emitBiasGrad();
+    if (failed(emitted))
+      return failure();
+    gradBias = *emitted;
+  }
   Value gradient = emitGradOutput();
   Value dgrad = plan.dgrad ? emitDgrad(gradient) : Value();
   Value wgrad = plan.wgrad ? emitWgrad(emitInput(), gradient) : Value();

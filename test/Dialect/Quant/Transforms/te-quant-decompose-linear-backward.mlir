@@ -216,3 +216,17 @@ func.func @row_parallel_composed(%dy: tensor<64x32xbf16>, %wm: !te_quant.tensor<
     : tensor<64x32xbf16>, !te_quant.tensor<32x128xbf16, #cur>, tensor<32x128xbf16>
   return %dx : tensor<128x128xbf16>
 }
+
+// The bias gradient of an empty GEMM is zero.
+// CHECK-LABEL: func.func @no_features(
+// CHECK-SAME: %[[DY:arg[0-9]+]]:{{.*}}%[[W:arg[0-9]+]]: tensor<32x?xbf16>
+// CHECK: %[[SUM:.*]] = te_quant.column_sum %[[DY]]
+// CHECK: %[[ZERO:.*]] = linalg.fill ins(%{{.*}} : bf16) outs(%{{.*}} : tensor<32xbf16>)
+// CHECK: %[[DIM:.*]] = tensor.dim %[[W]], %c1
+// CHECK: %[[EMPTY:.*]] = arith.cmpi eq, %[[DIM]], %c0
+// CHECK: arith.select %[[EMPTY]], %[[ZERO]], %[[SUM]] : tensor<32xbf16>
+func.func @no_features(%dy: tensor<16x32xbf16>, %x: tensor<16x?xbf16>, %w: tensor<32x?xbf16>, %b: tensor<32xbf16>) -> (tensor<32x?xbf16>, tensor<32xbf16>) {
+  %dw, %db = te_quant.linear_backward %dy input(%x) weightmat(%w) weight(%w) bias(%b) {input_requires_grad = false, bias_requires_grad = true}
+    : tensor<16x32xbf16>, tensor<16x?xbf16>, tensor<32x?xbf16>, tensor<32x?xbf16>, tensor<32xbf16>
+  return %dw, %db : tensor<32x?xbf16>, tensor<32xbf16>
+}
