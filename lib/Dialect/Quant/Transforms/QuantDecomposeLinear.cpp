@@ -244,7 +244,8 @@ Value LinearEmitter::getRandomState(unsigned part) {
         Value isOffset = arith::IndexCastOp::create(
             builder, loc, builder.getI64Type(), index);
         Value distance = arith::ConstantOp::create(
-            builder, loc, builder.getI64IntegerAttr(linearRandomPartSize * part));
+            builder, loc,
+            builder.getI64IntegerAttr(linearRandomPartSize * part));
         Value shift = arith::MulIOp::create(builder, loc, isOffset, distance);
         Value sum =
             arith::AddIOp::create(builder, loc, elements.front(), shift);
@@ -353,9 +354,9 @@ Value LinearEmitter::gatherQuantized(TensorSpecType type, Value local) {
   QuantizerAttrInterface quantizer = type.getQuantizer();
   bool isSwizzled =
       quantizer.hasGemmScaleOrder() && quantizer.getOptimizeForGemm();
-  TensorSpecType compact = isSwizzled ? type.withQuantizer(
-                                            quantizer.withOptimizeForGemm(false))
-                                      : type;
+  TensorSpecType compact = type;
+  if (isSwizzled)
+    compact = type.withQuantizer(quantizer.withOptimizeForGemm(false));
   auto gatherOne = [&](Usage usage) {
     Value one = changeUsage(local, usage);
     auto spec = cast<TensorSpecType>(one.getType());
@@ -468,8 +469,9 @@ Value LinearEmitter::gemm(GemmLayout layout, Value a, Value b, Type type,
   }
   if (bias) {
     // 5.5
-    bool isQuantized = bool(
-        getGemmRepresentation(getQuantizer(a.getType()), aDirection)->quantizer);
+    QuantizerAttrInterface quantizer = getQuantizer(a.getType());
+    bool isQuantized =
+        bool(getGemmRepresentation(quantizer, aDirection)->quantizer);
     bias = decode(bias, isQuantized && dtype.isF32() ? builder.getBF16Type()
                                                      : dtype);
   }

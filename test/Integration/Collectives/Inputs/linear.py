@@ -3,12 +3,12 @@
 Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-With column parallelism a rank has half of the outputs, with row parallelism half
-of the features; sequence parallelism halves the rows in between. Where each rank
-quantizes the same blocks as one rank would, the results are the same but for the
-order of sums across ranks. Where a scale depends on what a rank has, both are
-within the bound of linear.py from what is exact, and so within twice of each
-other.
+With column parallelism a rank has half of the outputs, with row parallelism
+half of the features; sequence parallelism halves the rows in between. Where
+each rank quantizes the same blocks as one rank would, the results are the same
+but for the order of sums across ranks. Where a scale depends on what a rank
+has, both are within the bound of linear.py from what is exact, and so within
+twice of each other.
 
 Usage: linear.py TE_RUN WORK_FOLDER
 """

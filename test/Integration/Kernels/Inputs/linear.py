@@ -167,8 +167,8 @@ def program(recipe, x, w, dtype, main_grad=None, more=(), dy=None,
     results = ["%dw", "%dx"] + ["%db"] * has_bias + ["%ad"] * recipe.scales
     flags = attributes(recipe, more + ["fuse_wgrad_accumulation = true"]
                        * bool(main_grad))
-    lines.append(f"{', '.join(results)} = te_quant.linear_backward %dy {groups} "
-                 f"{flags} : " + ", ".join(types))
+    lines.append(f"{', '.join(results)} = te_quant.linear_backward %dy "
+                 f"{groups} {flags} : " + ", ".join(types))
     rows = output_rows or y[0]
     returned = [("%y", spell((rows,) + y[1:], dtype)),
                 ("%dw", spell(w, main_grad or dtype)), ("%dx", spell(x, dtype))]
