@@ -155,6 +155,41 @@ class Tree(TreeTest):
         self.assert_found("docs/a.md", "a", "lacks the line break")
 
 
+class Rules(TreeTest):
+    """check_rules.py"""
+
+    def check(self, row, code="", test=""):
+        self.write("docs/rules.md", row + "\n")
+        self.write("lib/A.cpp", code)
+        self.write("test/a.mlir", test)
+        return self.run_script("check_rules.py")
+
+    def test_good(self):
+        self.assertEqual(
+            self.check("| B-7 | a | |", "// B-7: b\n", "// B-7\n"),
+            (0, "1 passed, 0 failed\n"))
+
+    def test_nothing_names_it(self):
+        status, output = self.check("| B-7 | a | |", "// B-70\n", "// B-7\n")
+        self.assertEqual(status, 1, output)
+        self.assertIn("B-7: no code names it", output)
+        self.assertNotIn("no test names it", output)
+
+    def test_a_reason(self):
+        self.assertEqual(self.check("| B-7 | a | both: of this |"),
+                         (0, "1 passed, 0 failed\n"))
+
+    def test_not_a_reason(self):
+        status, output = self.check("| B-7 | a | perhaps |")
+        self.assertEqual(status, 1, output)
+        self.assertIn("but got 'perhaps'", output)
+
+    def test_not_in_the_index(self):
+        status, output = self.check("", "// V-3\n")
+        self.assertEqual(status, 1, output)
+        self.assertIn("lib/A.cpp: V-3 is not in docs/rules.md", output)
+
+
 class Docs(TreeTest):
 
     def check(self, path, text):

@@ -5,7 +5,8 @@
 //
 // Random quantizers and shapes: the layout attribute's answer must be that of
 // the tables, which test/Reference states again on numbers. For some of them
-// also the allocations of the lowered IR and what te-run writes.
+// also the allocations of the lowered IR and what te-run writes. Rules V-9 and
+// V-27.
 //
 // TE_LAYOUT_COUNT: tuples (default 2,000). TE_LAYOUT_SAMPLE: how many of them
 // are lowered and run (default 20). TE_LAYOUT_SEED: the seed of the first one;

@@ -165,14 +165,15 @@ LogicalResult ForwardPlanner::verifyShapes() {
 LogicalResult ForwardPlanner::planPlainInput() {
   bool gathers = config.gathersInput();
   QuantizerAttrInterface quantizer = config.inputQuantizer;
-  // 5.3, last row: its owner knows another gather.
+  // 5.3, last row, H-18: its owner knows another gather.
   if (gathers && quantizer.isQuantizedAtGemm())
     return success();
   bool columnwise = config.needsInput() && !plan.savesOriginalInput &&
                     config.backwardOverride == BackwardOverride::None;
-  // H-28: the capability, not the family.
+  // H-28: the capability, not the family. H-30: as its gather moves it.
   if (gathers && quantizer.isRowOnlyAllGather())
     columnwise = false;
+  // B-3: each quantize has a usage of its own.
   quantizer = makeUsage(quantizer, makeUsage(/*rowwise=*/true, columnwise),
                         LinearRole::Input, emitError);
   if (!quantizer)
@@ -283,7 +284,7 @@ LogicalResult ForwardPlanner::planWeight(bool hasSkipUpdate) {
   if (isValidWorkspace(usage)) {
     weight.source = LinearWeightPlan::Workspace;
     weight.weightmat = workspace.type;
-    // 5.1: with a device flag the update happens, or not, at run time.
+    // 5.1, B-16: with a device flag the update happens, or not, at run time.
     weight.refreshesWorkspace =
         config.microbatch != Microbatch::Later || hasSkipUpdate;
     if (!weight.refreshesWorkspace)
@@ -314,6 +315,7 @@ LogicalResult ForwardPlanner::planOutput() {
   LinearOutputPlan &output = plan.output;
   OperandView operand =
       *OperandView::get(plan.input.gemmOperand, "input", emitError);
+  // B-11, V-33: by the formula, with zero dims and ranks too.
   SmallVector<int64_t> shape(operand.shape);
   shape.back() = w.shape[0];
   if (failed(getFlattenedExtents(shape)))
@@ -327,6 +329,7 @@ LogicalResult ForwardPlanner::planOutput() {
       shape[0] /= config.tpSize;
   }
   output.reduced = makePlain(shape, dtype, x.type);
+  // P-1: what is quantized is the result of a GEMM.
   output.output = output.reduced;
   // V-21: all three terms.
   output.requiresGrad =

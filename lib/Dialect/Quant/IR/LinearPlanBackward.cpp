@@ -278,6 +278,7 @@ LogicalResult BackwardPlanner::planBiasGrad() {
   else if (!dy.quantizer && config.gradOutputQuantizer.sumsRowsWhenQuantizing())
     plan.biasGradSource = BiasGradSource::WithQuantize;
   else
+    // H-35: custom formats too.
     plan.biasGradSource = BiasGradSource::RowSum;
   return success();
 }

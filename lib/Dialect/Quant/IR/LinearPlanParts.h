@@ -12,7 +12,7 @@
 
 namespace te::quant {
 
-/// A builtin tensor or TensorSpec as a plan sees it.
+/// A builtin tensor or TensorSpec, wrapped or bare, as a plan sees it (V-7).
 struct OperandView {
   mlir::Type type;
   llvm::ArrayRef<int64_t> shape;

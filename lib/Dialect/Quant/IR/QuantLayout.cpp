@@ -189,6 +189,7 @@ std::optional<int64_t> te::quant::getSizeInBytes(ArrayRef<int64_t> shape,
   return bytes;
 }
 
+// V-9, V-27: the one source of names, order and shapes.
 LayoutAttr te::quant::getLayout(QuantizerAttrInterface quantizer,
                                 Type nominalDtype) {
   auto *dialect = quantizer.getContext()->getLoadedDialect<TEQuantDialect>();

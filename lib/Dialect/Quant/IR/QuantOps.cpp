@@ -217,6 +217,7 @@ LogicalResult DequantizeOp::verify() {
 // AssembleOp, DisassembleOp
 //===----------------------------------------------------------------------===//
 
+// V-17
 LogicalResult AssembleOp::verify() {
   TensorSpecType type = getResult().getType();
   return verifyInnerTypes(*this, type.getLayout(), type.getShape(),
@@ -606,6 +607,7 @@ LogicalResult SwizzleIntoOp::verify() {
     return emitOpError() << "scales of '" << getQuantizer().getFamily()
                          << "' have one order only";
   LayoutAttr layout = getLayout(getQuantizer(), Float32Type::get(getContext()));
+  // V-5
   std::optional<unsigned> index = layout.lookup(getInner());
   if (!index)
     return emitOpError() << "expected the name of an inner tensor of '"

@@ -32,6 +32,7 @@ LayoutAttr TensorSpecType::getLayout() const {
       .build();
 }
 
+// V-8: of the logical shape, which every type has.
 SmallVector<Type> TensorSpecType::getInnerTypes() const {
   SmallVector<Type> types;
   // The type's verifier has evaluated the layout already.
@@ -61,7 +62,7 @@ static void printNames(Diagnostic &diag, ArrayRef<StringAttr> names) {
   diag << "]";
 }
 
-/// S-5: the order of a layout is a contract that is verified, never repaired.
+/// S-5, V-30: the order of a layout is a contract that is verified, never repaired.
 static LogicalResult
 verifyStorageOrder(function_ref<InFlightDiagnostic()> emitError,
                    QuantizerAttrInterface quantizer, LayoutAttr layout) {

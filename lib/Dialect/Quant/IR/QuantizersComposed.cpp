@@ -136,6 +136,7 @@ static std::string prefixed(StringRef prefix, StringRef name) {
   return name.starts_with(prefix) ? name.str() : (prefix + name).str();
 }
 
+// V-32: names by direction.
 LayoutAttr HybridAttr::computeLayout(Type nominalDtype) const {
   SmallVector<StringAttr> names;
   SmallVector<Type> elementTypes;

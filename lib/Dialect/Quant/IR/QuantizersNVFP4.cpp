@@ -98,6 +98,7 @@ LayoutAttr NVFP4Attr::computeLayout(Type) const {
     b.add("columnwise_scale_inv", e4m3,
           {b.cols.ceilDiv(128) * 128, b.rows.ceilDiv(64) * 4});
   }
+  // V-4: after all data and scales.
   if (hasRowwise())
     b.add("amax_rowwise", f32, {getRowScaled() ? b.rows : one});
   if (hasColumnwise())

@@ -1,4 +1,4 @@
-"""Runs programs with and without fusion of what they quantize; bytes must be equal.
+"""Runs programs with and without fusion of what they quantize; bytes must be equal (P-4).
 
 Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -353,7 +353,7 @@ func.func @main(%a_in: {plain[0]}, %b_in: {plain[1]}) -> {result} {{
             compare(what + " argument", 3, value, error, epilogue)
             value = gelu(value)
             error = 1.2 * error + 8 * 2.0 ** -24 * np.abs(value)
-        if is_accumulated and is_row_scaled and k:
+        if is_accumulated and is_row_scaled and k:  # P-3
             error = error + 1.01 * 2.0 ** -precision * np.abs(value)
             value = value + encode(extra["old"], dtype)[1]
         if k == 0 and is_accumulated:

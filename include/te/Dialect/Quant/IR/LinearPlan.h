@@ -7,7 +7,7 @@
 //
 // One pure function from operand types and attributes to everything that
 // inference, verification and decomposition of a linear layer need to know.
-// They read the plan and nothing else. Ids such as B-6 and 5.4 are those of
+// They read the plan and nothing else (V-2). Ids such as B-6 and 5.4 are those of
 // docs/semantics.md.
 //
 //===----------------------------------------------------------------------===//
@@ -26,6 +26,7 @@ using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
 //===----------------------------------------------------------------------===//
 
 /// The attributes of a linear layer. A null quantizer: its role has none.
+/// B-1: what is differentiated is said here, never read off operands.
 struct LinearConfig {
   QuantizerAttrInterface inputQuantizer, weightQuantizer, outputQuantizer;
   QuantizerAttrInterface gradInputQuantizer, gradOutputQuantizer;
@@ -156,7 +157,8 @@ struct LinearAssertion {
   }
 };
 
-/// A slot of what forward saves for backward (5.6).
+/// A slot of what forward saves for backward (5.6). V-3, P-5: a name where the
+/// value is there already.
 struct SavedSlot {
   enum Kind { None, Alias, Value } kind = None;
   /// What an alias names: `inp`, `weight`, `weight_workspace`,
