@@ -170,7 +170,7 @@ class Rules(TreeTest):
             (0, "1 passed, 0 failed\n"))
 
     def test_nothing_names_it(self):
-        status, output = self.check("| B-7 | a | |", "// B-70\n", "// B-7\n")
+        status, output = self.check("| B-7 | a | |", "// B-" + "70\n", "// B-7\n")
         self.assertEqual(status, 1, output)
         self.assertIn("B-7: no code names it", output)
         self.assertNotIn("no test names it", output)

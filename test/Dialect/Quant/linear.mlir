@@ -16,7 +16,7 @@ func.func @plain(%x: tensor<2x8x128xbf16>, %w: tensor<64x128xbf16>, %b: tensor<6
   return %y : tensor<2x8x64xbf16>
 }
 
-// The results' names say what they are.
+// P-5: the results' names say what they are; what is not there has a name in the plan.
 // CHECK-LABEL: func @saved(
 // CHECK: %output, %saved_input, %saved_weightmat = te_quant.linear %{{.*}}, %{{.*}} {grad_output_quantizer = #mxfp8, input_quantizer = #mxfp8, weight_quantizer = #mxfp8}
 // CHECK-SAME: -> tensor<64x32xbf16>,

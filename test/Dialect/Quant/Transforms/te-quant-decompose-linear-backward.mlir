@@ -25,6 +25,7 @@ func.func @unquantized(%dy: tensor<2x8x32xbf16>, %x: tensor<2x8x16xbf16>, %w: te
   return %dw, %dx, %db : tensor<32x16xbf16>, tensor<2x8x16xbf16>, tensor<32xbf16>
 }
 
+// P-1: what is quantized is the result of the GEMM.
 // CHECK-LABEL: func.func @quantized(
 // CHECK-SAME: %[[A0:arg[0-9]+]]:{{.*}}%[[A1:arg[0-9]+]]:{{.*}}%[[A2:arg[0-9]+]]:{{.*}}%[[A3:arg[0-9]+]]:{{.*}}%[[A4:arg[0-9]+]]:
 // CHECK: %[[V0:[^ ,:]+]] = te_quant.column_sum %[[A0]] : {{.*}} -> tensor<32xbf16>
