@@ -161,3 +161,106 @@ te::quant::planGroupedLinear(LinearConfig config,
   signature.addAmaxes(x.getContext());
   return plan;
 }
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+FailureOr<GroupedLinearBackwardPlan> te::quant::planGroupedLinearBackward(
+    LinearConfig config, const GroupedLinearBackwardOperands &operands,
+    EmitError emitError) {
+  GroupedLinearBackwardPlan plan;
+  const GroupedLinearOperands &shared = operands.shared;
+  auto expertConfig = getExpertConfig(config, emitError);
+  if (failed(expertConfig) || failed(verifyCounts(shared, emitError)))
+    return failure();
+  plan.config = *expertConfig;
+  auto dy = dyn_cast<RankedTensorType>(shared.x);
+  if (!dy || dy.getRank() != 2) {
+    emitError() << "expected a gradient of rank 2, but got " << shared.x;
+    return failure();
+  }
+  FailureOr<int64_t> sum = readSplits(shared, emitError);
+  if (failed(sum))
+    return failure();
+  plan.checksRows = ShapedType::isDynamic(*sum) || dy.isDynamicDim(0);
+  if (!plan.checksRows && *sum != dy.getDimSize(0)) {
+    emitError() << "expected 'm_splits' to sum to the rows of the gradient, "
+                   "but got "
+                << *sum << " and " << dy.getDimSize(0);
+    return failure();
+  }
+  size_t numExperts = shared.weights.size();
+  // 7.4: what is saved as it is, is saved once.
+  RankedTensorType whole;
+  if (operands.inputs.size() == 1)
+    whole = dyn_cast<RankedTensorType>(operands.inputs.front());
+  if (whole && (whole.getRank() != 2 ||
+                failed(verifyCompatibleShape(whole.getShape().take_front(),
+                                             dy.getShape().take_front())))) {
+    emitError() << "expected a saved input of the gradient's rows, but got "
+                << whole << " and " << dy;
+    return failure();
+  }
+  for (auto [name, count] : {std::pair<StringRef, size_t>(
+                                 "input", whole ? 0 : operands.inputs.size()),
+                             {"weightmat", operands.weightmats.size()},
+                             {"accumulate", operands.mainGrads.size()}}) {
+    if (count == 0 || count == numExperts)
+      continue;
+    emitError() << "expected 0 or " << numExperts << " operands of '" << name
+                << "', one for each weight, but got " << count;
+    return failure();
+  }
+
+  auto get = [](ArrayRef<Type> types, size_t index) {
+    return types.empty() ? Type() : types[index];
+  };
+  for (size_t index = 0; index < numExperts; ++index) {
+    int64_t rows = shared.staticSplits ? (*shared.staticSplits)[index]
+                                       : ShapedType::kDynamic;
+    auto slice = [&](RankedTensorType type) {
+      return RankedTensorType::get({rows, type.getDimSize(1)},
+                                   type.getElementType());
+    };
+    LinearBackwardOperands expert;
+    plan.gradients.push_back(slice(dy));
+    expert.dy = plan.gradients.back();
+    if (whole) {
+      plan.slicedInputs.push_back(slice(whole));
+      expert.input = plan.slicedInputs.back();
+    } else {
+      expert.input = get(operands.inputs, index);
+    }
+    expert.weightmat = get(operands.weightmats, index);
+    expert.weight = shared.weights[index];
+    expert.bias = get(shared.biases, index);
+    expert.mainGrad = get(operands.mainGrads, index);
+    auto emit = [&] {
+      InFlightDiagnostic diag = emitError();
+      diag << "expert " << index << ": ";
+      return diag;
+    };
+    auto linear = planLinearBackward(plan.config, expert, emit);
+    if (failed(linear))
+      return failure();
+    plan.experts.push_back(std::move(*linear));
+  }
+
+  ModuleSignature &signature = plan.signature;
+  for (auto [index, expert] : llvm::enumerate(plan.experts))
+    signature.add("wgrad_" + Twine(index), expert.wgrad);
+  if (Type first = plan.experts.front().dgrad) {
+    auto dgrad = cast<RankedTensorType>(first);
+    plan.dgrad = dgrad.clone({dy.getDimSize(0), dgrad.getDimSize(1)});
+    signature.add("dgrad", plan.dgrad);
+  }
+  for (auto [index, expert] : llvm::enumerate(plan.experts))
+    signature.add("grad_bias_" + Twine(index), expert.gradBias);
+  for (auto [index, expert] : llvm::enumerate(plan.experts)) {
+    signature.addScales("", expert.scaleRoles, "_" + Twine(index));
+    signature.takesRandomState |= expert.takesRandomState;
+  }
+  signature.addAmaxes(dy.getContext());
+  return plan;
+}

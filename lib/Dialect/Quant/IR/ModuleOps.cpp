@@ -135,6 +135,23 @@ static FailureOr<GroupedLinearPlan> planModule(OpTy op, GroupedLinearPlan *,
   return planGroupedLinear(readConfig(op), operands, emitError);
 }
 
+template <typename OpTy>
+static FailureOr<GroupedLinearBackwardPlan>
+planModule(OpTy op, GroupedLinearBackwardPlan *, EmitError emitError) {
+  LinearConfig config = readConfig(op);
+  config.fuseWgradAccumulation = op.getFuseWgradAccumulation();
+  GroupedLinearBackwardOperands operands;
+  operands.shared.x = op.getDy().getType();
+  operands.shared.weights = llvm::to_vector(op.getWeights().getTypes());
+  operands.shared.biases = llvm::to_vector(op.getBias().getTypes());
+  operands.shared.staticSplits = op.getMSplits();
+  operands.shared.dynamicSplits = getTypeOrNull(op.getSplits());
+  operands.inputs = llvm::to_vector(op.getInput().getTypes());
+  operands.weightmats = llvm::to_vector(op.getWeightmat().getTypes());
+  operands.mainGrads = llvm::to_vector(op.getAccumulate().getTypes());
+  return planGroupedLinearBackward(config, operands, emitError);
+}
+
 //===----------------------------------------------------------------------===//
 // Interfaces
 //===----------------------------------------------------------------------===//
@@ -207,6 +224,19 @@ static ModuleSyntax getSyntax(GroupedLinearPlan *) {
           {0}};
 }
 
+static ModuleSyntax getSyntax(GroupedLinearBackwardPlan *) {
+  return {1,
+          {{"input", OperandGroup::Any},
+           {"weightmat", OperandGroup::Any},
+           {"weights", OperandGroup::Any},
+           {"bias", OperandGroup::Any},
+           {"splits"},
+           {"accumulate", OperandGroup::Any},
+           getScaleGroup(),
+           {"rng"}},
+          {0}};
+}
+
 template <typename OpTy, typename PlanTy>
 static LogicalResult verifyModule(OpTy op, const ModuleSyntax &syntax) {
   auto emit = [&] { return op.emitOpError(); };
@@ -263,6 +293,7 @@ TE_QUANT_MODULE_OP(LayerNormLinearOp, LayerNormLinearPlan)
 TE_QUANT_MODULE_OP(LayerNormLinearBackwardOp, LayerNormLinearBackwardPlan)
 TE_QUANT_MODULE_OP(LayerNormMLPOp, LayerNormMLPPlan)
 TE_QUANT_MODULE_OP(GroupedLinearOp, GroupedLinearPlan)
+TE_QUANT_MODULE_OP(GroupedLinearBackwardOp, GroupedLinearBackwardPlan)
 
 #undef TE_QUANT_MODULE_OP
 
@@ -290,4 +321,9 @@ LogicalResult GroupedLinearOp::verify() {
     return failure();
   return verifyModule<GroupedLinearOp, GroupedLinearPlan>(
       *this, getSyntax(static_cast<GroupedLinearPlan *>(nullptr)));
+}
+
+LogicalResult GroupedLinearBackwardOp::verify() {
+  return verifyModule<GroupedLinearBackwardOp, GroupedLinearBackwardPlan>(
+      *this, getSyntax(static_cast<GroupedLinearBackwardPlan *>(nullptr)));
 }

@@ -701,9 +701,10 @@ static SmallVector<Value> emit(OpBuilder &builder, LayerNormMLPOp op,
 
 /// 7.4: the rows of each expert, checked to be those of the input where they
 /// are not known.
-static SmallVector<OpFoldResult> emitSplits(OpBuilder &builder, Location loc,
-                                            GroupedLinearOp op,
-                                            bool checksRows) {
+template <typename OpTy>
+static SmallVector<OpFoldResult> emitSplits(OpBuilder &builder, OpTy op,
+                                            Value x, bool checksRows) {
+  Location loc = op.getLoc();
   SmallVector<OpFoldResult> splits;
   auto check = [&](arith::CmpIPredicate predicate, Value left, Value right,
                    StringRef message) {
@@ -717,7 +718,7 @@ static SmallVector<OpFoldResult> emitSplits(OpBuilder &builder, Location loc,
       "expected the splits to sum to the rows of the input";
   Value left;
   if (checksRows)
-    left = toValue(tensor::getMixedSize(builder, loc, op.getX(), 0));
+    left = toValue(tensor::getMixedSize(builder, loc, x, 0));
   for (auto index : llvm::seq<int64_t>(0, op.getWeights().size())) {
     if (std::optional<ArrayRef<int64_t>> known = op.getMSplits()) {
       splits.push_back(builder.getIndexAttr((*known)[index]));
@@ -742,57 +743,72 @@ static SmallVector<OpFoldResult> emitSplits(OpBuilder &builder, Location loc,
   return splits;
 }
 
+/// The row after those from `first`.
+static OpFoldResult getEnd(OpBuilder &builder, Location loc, OpFoldResult first,
+                           OpFoldResult rows) {
+  std::optional<int64_t> begin = getConstantIntValue(first);
+  std::optional<int64_t> count = getConstantIntValue(rows);
+  if (begin && count)
+    return builder.getIndexAttr(*begin + *count);
+  return arith::AddIOp::create(
+             builder, loc, getValueOrCreateConstantIndexOp(builder, loc, first),
+             getValueOrCreateConstantIndexOp(builder, loc, rows))
+      .getResult();
+}
+
+static Value takeRows(OpBuilder &builder, Location loc, RankedTensorType type,
+                      Value whole, OpFoldResult first, OpFoldResult rows) {
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  return tensor::ExtractSliceOp::create(
+      builder, loc, type, whole, {first, zero},
+      {rows, tensor::getMixedSize(builder, loc, whole, 1)}, {one, one});
+}
+
+/// Puts rows into `whole`, made with the rows of `like` where it is null.
+static Value putRows(OpBuilder &builder, Location loc, Value part, Value whole,
+                     Value like, OpFoldResult first, OpFoldResult rows) {
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  OpFoldResult width = tensor::getMixedSize(builder, loc, part, 1);
+  if (!whole) {
+    SmallVector<OpFoldResult> sizes = {
+        tensor::getMixedSize(builder, loc, like, 0), width};
+    whole = tensor::EmptyOp::create(
+        builder, loc, sizes,
+        cast<RankedTensorType>(part.getType()).getElementType());
+  }
+  return tensor::InsertSliceOp::create(builder, loc, part, whole, {first, zero},
+                                       {rows, width}, {one, one});
+}
+
 static SmallVector<Value> emit(OpBuilder &builder, GroupedLinearOp op,
                                const GroupedLinearPlan &plan) {
   Location loc = op.getLoc();
   ModuleEmitter emitter(builder, loc, op.getTpGroup());
-  SmallVector<OpFoldResult> splits =
-      emitSplits(builder, loc, op, plan.checksRows);
   Value x = op.getX();
-  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
-  SmallVector<OpFoldResult> strides = {one, one};
-  OpFoldResult first = zero;
+  SmallVector<OpFoldResult> splits =
+      emitSplits(builder, op, x, plan.checksRows);
+  OpFoldResult first = builder.getIndexAttr(0);
   ValueRange scales = op.getScale();
   SmallVector<LinearValues> experts;
   Value output;
   for (auto [index, expert] : llvm::enumerate(plan.experts)) {
-    Value rows = tensor::ExtractSliceOp::create(
-        builder, loc, plan.inputs[index], x, {first, zero},
-        {splits[index], tensor::getMixedSize(builder, loc, x, 1)}, strides);
     unsigned numScales = expert.scaleRoles.size();
-    LinearInputs inputs{rows,
-                        op.getWeights()[index],
-                        op.getBias().empty() ? Value() : op.getBias()[index],
-                        op.getWorkspace().empty() ? Value()
-                                                  : op.getWorkspace()[index],
-                        op.getSkipUpdate(),
-                        scales.take_front(numScales),
-                        op.getRng()};
+    LinearInputs inputs{
+        takeRows(builder, loc, plan.inputs[index], x, first, splits[index]),
+        op.getWeights()[index],
+        op.getBias().empty() ? Value() : op.getBias()[index],
+        op.getWorkspace().empty() ? Value() : op.getWorkspace()[index],
+        op.getSkipUpdate(),
+        scales.take_front(numScales),
+        op.getRng()};
     scales = scales.drop_front(numScales);
     if (expert.takesRandomState)
       inputs.rng = shiftRandomState(builder, loc, inputs.rng,
                                     randomPartsPerLinear * index);
     LinearValues values = emitter.linear(plan.config, expert, inputs);
-    OpFoldResult width = tensor::getMixedSize(builder, loc, values.output, 1);
-    if (!output)
-      output = tensor::EmptyOp::create(
-          builder, loc,
-          ArrayRef<OpFoldResult>{tensor::getMixedSize(builder, loc, x, 0),
-                                 width},
-          plan.output.getElementType());
-    output = tensor::InsertSliceOp::create(builder, loc, values.output, output,
-                                           {first, zero},
-                                           {splits[index], width}, strides);
-    if (op.getMSplits()) {
-      int64_t end =
-          *getConstantIntValue(first) + *getConstantIntValue(splits[index]);
-      first = builder.getIndexAttr(end);
-    } else {
-      Value begin = getValueOrCreateConstantIndexOp(builder, loc, first);
-      first =
-          arith::AddIOp::create(builder, loc, begin, cast<Value>(splits[index]))
-              .getResult();
-    }
+    output =
+        putRows(builder, loc, values.output, output, x, first, splits[index]);
+    first = getEnd(builder, loc, first, splits[index]);
     experts.push_back(std::move(values));
   }
   SmallVector<Value> results = {output};
@@ -803,6 +819,64 @@ static SmallVector<Value> emit(OpBuilder &builder, GroupedLinearOp op,
       append(results, expert.saved[slot]);
   for (const LinearValues &expert : experts)
     llvm::append_range(results, expert.amaxes);
+  return results;
+}
+
+static SmallVector<Value> emit(OpBuilder &builder, GroupedLinearBackwardOp op,
+                               const GroupedLinearBackwardPlan &plan) {
+  Location loc = op.getLoc();
+  ModuleEmitter emitter(builder, loc, op.getTpGroup());
+  Value dy = op.getDy();
+  SmallVector<OpFoldResult> splits =
+      emitSplits(builder, op, dy, plan.checksRows);
+  OpFoldResult first = builder.getIndexAttr(0);
+  ValueRange scales = op.getScale();
+  SmallVector<Value> wgrads, gradBiases, amaxes;
+  Value dgrad;
+  for (auto [index, expert] : llvm::enumerate(plan.experts)) {
+    auto get = [&, index = index](ValueRange values) {
+      return values.empty() ? Value() : values[index];
+    };
+    Value input;
+    if (plan.slicedInputs.empty())
+      input = get(op.getInput());
+    else
+      input = takeRows(builder, loc, plan.slicedInputs[index],
+                       op.getInput().front(), first, splits[index]);
+    SmallVector<Value> operands = {takeRows(builder, loc, plan.gradients[index],
+                                            dy, first, splits[index])};
+    SmallVector<int32_t> segments = {1};
+    for (Value operand :
+         {input, get(op.getWeightmat()), Value(op.getWeights()[index]),
+          get(op.getBias()), get(op.getAccumulate())}) {
+      segments.push_back(operand ? 1 : 0);
+      append(operands, operand);
+    }
+    unsigned numScales = expert.scaleRoles.size();
+    llvm::append_range(operands, scales.take_front(numScales));
+    scales = scales.drop_front(numScales);
+    segments.push_back(numScales);
+    segments.push_back(expert.takesRandomState ? 1 : 0);
+    if (expert.takesRandomState)
+      operands.push_back(shiftRandomState(builder, loc, op.getRng(),
+                                          randomPartsPerLinear * index));
+    LinearBackwardOp linear =
+        emitter.linearBackward(plan.config, expert, operands, segments);
+    unsigned next = 0;
+    if (expert.wgrad)
+      wgrads.push_back(linear->getResult(next++));
+    if (expert.dgrad)
+      dgrad = putRows(builder, loc, linear->getResult(next++), dgrad, dy, first,
+                      splits[index]);
+    if (expert.gradBias)
+      gradBiases.push_back(linear->getResult(next++));
+    llvm::append_range(amaxes, linear->getResults().drop_front(next));
+    first = getEnd(builder, loc, first, splits[index]);
+  }
+  SmallVector<Value> results = std::move(wgrads);
+  append(results, dgrad);
+  llvm::append_range(results, gradBiases);
+  llvm::append_range(results, amaxes);
   return results;
 }
 
@@ -830,7 +904,7 @@ struct QuantDecomposeModulesPass
       LogicalResult done =
           TypeSwitch<Operation *, LogicalResult>(op)
               .Case<LayerNormLinearOp, LayerNormLinearBackwardOp,
-                    LayerNormMLPOp, GroupedLinearOp>(
+                    LayerNormMLPOp, GroupedLinearOp, GroupedLinearBackwardOp>(
                   [&](auto op) { return decompose(rewriter, op); })
               .Default([](Operation *) { return success(); });
       return failed(done) ? WalkResult::interrupt() : WalkResult::advance();

@@ -199,6 +199,129 @@ def check_grouped(runner, recipe, splits, is_dynamic, dtype="bf16",
             want, dtype, recipe.forward + ROUNDING[dtype])
 
 
+def check_layernorm_linear_backward(runner, recipe, kind, dtype="bf16"):
+    p = Program(len(recipe.name) + len(kind), dtype)
+    x_shape, w_shape = (ROWS, FEATURES), (OUTPUTS, FEATURES)
+    x = p.draw("x", x_shape, 2, 0.5)
+    gamma = p.draw("gamma", (FEATURES,), 0.2, 1)
+    w = p.draw("w", w_shape, 0.05)
+    dy = p.draw("dy", (ROWS, OUTPUTS), 0.01)
+    dn = p.draw("dn", x_shape, 0.01)
+    has_mean = kind == "LayerNorm"
+    beta = p.draw("beta", (FEATURES,), 0.1) if has_mean else 0
+    flags = attributes(recipe, [
+        f"normalization = #te_quant.normalization<{kind}>",
+        "return_layernorm_output = true"])
+    group, extra = (" beta(%beta)", ["beta"]) if has_mean else ("", [])
+    plain = recipe.quantizers[0] is None
+    saved = [] if plain else ["%wm", "%saved"]
+    statistics = ["%mu", "%rsigma"] if has_mean else ["%rsigma"]
+    names = ("%n", "%w") if plain else ("%saved", "%wm")
+    n_type = recipe.type(0, x_shape, "columnwise", dtype)
+    w_type = recipe.type(1, w_shape, "both", dtype)
+    lines = [f"{', '.join(['%y', '%n'] + saved + statistics)} = "
+             f"te_quant.layernorm_linear %x, %gamma, %w{group} {flags} : "
+             + p.type_of("x", "gamma", "w", *extra)]
+    gradients = ["%dw", "%dx", "%dg"] + ["%dbeta"] * has_mean
+    f32 = f"tensor<{ROWS}xf32>"
+    types = ([p.type_of("dy", "x", "gamma", *extra), n_type, w_type,
+              p.type_of("w")] + [f32] * len(statistics) + [p.type_of("dn")])
+    mu = "mu(%mu) " if has_mean else ""
+    lines.append(
+        f"{', '.join(gradients)} = te_quant.layernorm_linear_backward %dy "
+        f"input(%x) gamma(%gamma){group} norm_output({names[0]}) "
+        f"weightmat({names[1]}) weight(%w) {mu}rsigma(%rsigma) "
+        f"grad_norm_output(%dn) {flags} : {', '.join(types)}")
+    vector = spell((FEATURES,), dtype)
+    results = [("%dw", spell(w_shape, dtype)), ("%dx", spell(x_shape, dtype)),
+               ("%dg", vector)] + [("%dbeta", vector)] * has_mean
+    found, _ = runner.execute(p.module(lines, results), p.inputs, recipe.chip,
+                              "generated")
+    n, rsigma = normalize(x, gamma, beta, kind, 0)
+    xhat, _ = normalize(x, 1, 0, kind, 0)
+    dz = dy @ w + dn
+    g = dz * gamma
+    inside = g - xhat * (g * xhat).mean(1, keepdims=True)
+    if has_mean:
+        inside -= g.mean(1, keepdims=True)
+    wanted = [("dw", dy.T @ n), ("dx", rsigma * inside),
+              ("dgamma", (dz * xhat).sum(0)), ("dbeta", dz.sum(0))]
+    for index, _ in enumerate(results):
+        name, want = wanted[index]
+        compare(runner, f"layernorm_linear_backward {recipe.name} {kind} "
+                f"{dtype}: {name}", found[index], want, dtype,
+                recipe.backward + 3 * ROUNDING[dtype])
+
+
+def check_grouped_backward(runner, recipe, splits, is_dynamic, dtype="bf16"):
+    p = Program(len(recipe.name) + len(splits), dtype)
+    rows, experts = sum(splits), range(len(splits))
+    x = p.draw("x", (rows, FEATURES))
+    dy = p.draw("dy", (rows, OUTPUTS), 0.01)
+    w = [p.draw(f"w{e}", (OUTPUTS, FEATURES), 0.05) for e in experts]
+    b = [p.draw(f"b{e}", (OUTPUTS,)) for e in experts]
+    plain = recipe.quantizers[0] is None
+    more, group, last = ["bias_requires_grad = true"], "", []
+    if is_dynamic:
+        p.pass_array("splits", np.array(splits, np.int64),
+                     f"tensor<{len(splits)}xi64>")
+        group, last = " splits(%splits)", ["splits"]
+    else:
+        more.append(f"m_splits = array<i64: {', '.join(map(str, splits))}>")
+    flags = attributes(recipe, more)
+
+    def each(prefix):
+        return [f"{prefix}{e}" for e in experts]
+
+    def spelled(names):
+        return ", ".join("%" + name for name in names)
+
+    saved = [] if plain else each("s") + each("m")
+    inputs = ["x"] if plain else each("s")
+    weightmats = each("w") if plain else each("m")
+    lines = [f"{spelled(['y'] + saved)} = te_quant.grouped_linear %x "
+             f"weights({spelled(each('w'))}) bias({spelled(each('b'))}){group} "
+             f"{flags} : " + p.type_of("x", *each("w"), *each("b"), *last)]
+    if plain:
+        types = [p.type_of(*inputs, *weightmats)]
+    else:
+        counts = ["?"] * len(splits) if is_dynamic else splits
+        types = [recipe.type(0, (count, FEATURES), "columnwise", dtype)
+                 for count in counts]
+        types += [recipe.type(1, (OUTPUTS, FEATURES), "both", dtype)] * len(w)
+    types = ([p.type_of("dy")] + types
+             + [p.type_of(*each("w"), *each("b"), *last)])
+    lines.append(
+        f"{spelled(each('dw') + ['dx'] + each('db'))} = "
+        f"te_quant.grouped_linear_backward %dy input({spelled(inputs)}) "
+        f"weightmat({spelled(weightmats)}) weights({spelled(each('w'))}) "
+        f"bias({spelled(each('b'))}){group} {flags} : {', '.join(types)}")
+    results = [(f"%dw{e}", spell((OUTPUTS, FEATURES), dtype)) for e in experts]
+    results.append(("%dx", spell((rows, FEATURES), dtype)))
+    results += [(f"%db{e}", spell((OUTPUTS,), dtype)) for e in experts]
+    found, _ = runner.execute(p.module(lines, results), p.inputs, recipe.chip,
+                              "generated")
+    what = (f"grouped_linear_backward {recipe.name} {splits} "
+            f"{'dynamic' if is_dynamic else 'static'}")
+    bound = recipe.backward + ROUNDING[dtype]
+    dx, begin = [], 0
+    for e, count in enumerate(splits):
+        part = slice(begin, begin + count)
+        begin += count
+        dx.append(dy[part] @ w[e])
+        dw, db = found[e], found[len(splits) + 1 + e]
+        if count == 0:
+            runner.check(what + f": gradients of expert {e} are not zero",
+                         not dw["data"][0].any() and not db["data"][0].any())
+            continue
+        compare(runner, what + f": dw {e}", dw, dy[part].T @ x[part], dtype,
+                bound)
+        compare(runner, what + f": db {e}", db, dy[part].sum(0), dtype,
+                ROUNDING[dtype])
+    compare(runner, what + ": dx", found[len(splits)], np.concatenate(dx),
+            dtype, bound)
+
+
 def check_refused(runner, splits, rows):
     """Splits that are not those of the rows."""
     module, inputs, _ = grouped(NAMED["none"], splits, True, "f32", rows=rows)
@@ -218,12 +341,17 @@ def main():
     for recipe in TESTED:
         check_layernorm_linear(runner, recipe, "LayerNorm", False)
         check_layernorm_linear(runner, recipe, "RMSNorm", True)
+        for kind in ("LayerNorm", "RMSNorm"):
+            check_layernorm_linear_backward(runner, recipe, kind)
         check_mlp(runner, recipe, "gelu")
         check_mlp(runner, recipe, "swiglu")
         for is_dynamic in (False, True):
             check_grouped(runner, recipe, [32, 0, 64], is_dynamic)
+            check_grouped_backward(runner, recipe, [32, 0, 64], is_dynamic)
     check_layernorm_linear(runner, NAMED["none"], "LayerNorm", False, "f32",
                            (2, 8, 4))
+    for kind in ("LayerNorm", "RMSNorm"):
+        check_layernorm_linear_backward(runner, NAMED["none"], kind, "f32")
     for activation in list(FUNCTIONS) + list(GATES):
         check_mlp(runner, NAMED["none"], activation, "f32")
     check_grouped(runner, NAMED["mxfp8"], [0, 32, 0, 32], True,

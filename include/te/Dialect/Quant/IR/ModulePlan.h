@@ -203,6 +203,38 @@ llvm::FailureOr<GroupedLinearPlan>
 planGroupedLinear(LinearConfig config, const GroupedLinearOperands &operands,
                   EmitError emitError);
 
+struct GroupedLinearBackwardOperands {
+  /// The gradient is `x`; workspaces are not read.
+  GroupedLinearOperands shared;
+  /// Of each expert, or the one input of all.
+  llvm::SmallVector<mlir::Type> inputs;
+  llvm::SmallVector<mlir::Type> weightmats, mainGrads;
+};
+
+struct GroupedLinearBackwardPlan {
+  LinearConfig config;
+  /// One linear layer for each expert, on its rows of the gradient.
+  llvm::SmallVector<LinearBackwardPlan, 0> experts;
+  llvm::SmallVector<mlir::RankedTensorType> gradients;
+  /// The rows of the input of each expert where the input is saved as one.
+  llvm::SmallVector<mlir::RankedTensorType> slicedInputs;
+  /// All rows; null where the input is not differentiated.
+  mlir::RankedTensorType dgrad;
+  bool checksRows = false;
+  ModuleSignature signature;
+
+  void getResults(llvm::SmallVectorImpl<mlir::Type> &types,
+                  llvm::SmallVectorImpl<std::string> &names) const {
+    llvm::append_range(types, signature.types);
+    llvm::append_range(names, signature.names);
+  }
+};
+
+llvm::FailureOr<GroupedLinearBackwardPlan>
+planGroupedLinearBackward(LinearConfig config,
+                          const GroupedLinearBackwardOperands &operands,
+                          EmitError emitError);
+
 } // namespace te::quant
 
 #endif // TE_DIALECT_QUANT_IR_MODULEPLAN_H

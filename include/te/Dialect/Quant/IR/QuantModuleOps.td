@@ -265,4 +265,45 @@ def TEQuant_GroupedLinearOp
   ), linearAttributes);
 }
 
+def TEQuant_GroupedLinearBackwardOp
+    : TEQuant_ModuleOp<"grouped_linear_backward", "GroupedLinearBackwardPlan"> {
+  let summary = "linear layers of experts, backward";
+  let description = [{
+    The gradients of `grouped_linear`. Each expert's part is a `linear_backward`
+    on its rows of the gradient. The groups are those of `linear_backward`, with
+    one operand for each expert in `weights` and in the others that are there;
+    `input` is instead the one input of all where `grouped_linear` saves its name.
+    `splits` and `m_splits` are those of `grouped_linear`.
+
+    Results, each only where there is one: the gradients of the weights, of all
+    rows of the input, of the biases, then an amax for each scale.
+
+    Example:
+
+    ```mlir
+    func.func @f(%dy: tensor<64x32xf32>, %x: tensor<64x128xf32>, %w0: tensor<32x128xf32>, %w1: tensor<32x128xf32>)
+        -> tensor<64x128xf32> {
+      %dw0, %dw1, %dx = te_quant.grouped_linear_backward %dy input(%x) weightmat(%w0, %w1) weights(%w0, %w1)
+        {m_splits = array<i64: 64, 0>}
+        : tensor<64x32xf32>, tensor<64x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>,
+          tensor<32x128xf32>, tensor<32x128xf32>
+      return %dx : tensor<64x128xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins
+    TEQuant_BuiltinTensor:$dy,
+    Variadic<TEQuant_PlainOrQuantized>:$input,
+    Variadic<TEQuant_PlainOrQuantized>:$weightmat,
+    Variadic<TEQuant_PlainOrQuantized>:$weights,
+    Variadic<TEQuant_PlainTensor>:$bias,
+    Optional<RankedTensorOf<[I64]>>:$splits,
+    Variadic<TEQuant_BuiltinTensor>:$accumulate,
+    Variadic<TEQuant_ScalarTensor>:$scale,
+    Optional<RankedTensorOf<[I64]>>:$rng,
+    OptionalAttr<DenseI64ArrayAttr>:$m_splits,
+    DefaultValuedOptionalAttr<BoolAttr, "false">:$fuse_wgrad_accumulation
+  ), linearAttributes);
+}
+
 #endif // TE_DIALECT_QUANT_IR_QUANTMODULEOPS_TD
