@@ -29,6 +29,7 @@ static constexpr int64_t threadsPerBlock = 256;
 
 /// From values to buffers.
 static void addBufferization(OpPassManager &pm, bool fuse) {
+  pm.addPass(te::quant::createQuantDecomposeModulesPass());
   pm.addPass(te::quant::createQuantDecomposeLinearPass());
   // Layers share what they quantize, and need not make what nobody reads.
   pm.addPass(createCanonicalizerPass());

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LinearOpSyntax.h"
 #include "te/Dialect/Quant/IR/QuantLinearOps.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace te::quant;
@@ -24,40 +24,6 @@ void TEQuantDialect::registerLinearOps() {
 //===----------------------------------------------------------------------===//
 // From ops to plans
 //===----------------------------------------------------------------------===//
-
-/// The configuration of an op or of its adaptor.
-template <typename OpTy>
-static LinearConfig readConfig(OpTy op) {
-  LinearConfig config;
-  auto get = [](std::optional<QuantizerAttrInterface> quantizer) {
-    return quantizer.value_or(QuantizerAttrInterface());
-  };
-  config.inputQuantizer = get(op.getInputQuantizer());
-  config.weightQuantizer = get(op.getWeightQuantizer());
-  config.outputQuantizer = get(op.getOutputQuantizer());
-  config.gradInputQuantizer = get(op.getGradInputQuantizer());
-  config.gradOutputQuantizer = get(op.getGradOutputQuantizer());
-  config.activationDtype = op.getActivationDtype().value_or(Type());
-  config.isGradEnabled = op.getIsGradEnabled();
-  config.inputRequiresGrad = op.getInputRequiresGrad();
-  config.weightRequiresGrad = op.getWeightRequiresGrad();
-  config.biasRequiresGrad = op.getBiasRequiresGrad();
-  config.saveOriginalInput = op.getSaveOriginalInput();
-  config.backwardOverride = op.getBackwardOverride();
-  config.microbatch = op.getMicrobatch();
-  config.cacheWeight = op.getCacheWeight();
-  config.parallelMode = op.getParallelMode();
-  config.sequenceParallel = op.getSequenceParallel();
-  config.tpSize = op.getTpSize();
-  config.fsdp2 = op.getFsdp2();
-  config.activationRecompute = op.getActivationRecompute();
-  config.recipeIsCustom = op.getRecipeIsCustom();
-  return config;
-}
-
-static Type getTypeOrNull(Value value) {
-  return value ? value.getType() : Type();
-}
 
 template <typename OpTy>
 static FailureOr<LinearForwardPlan> planForward(OpTy op, EmitError emitError) {
@@ -90,9 +56,6 @@ static FailureOr<LinearBackwardPlan> planBackward(OpTy op,
   return planLinearBackward(readBackwardConfig(op), operands, emitError);
 }
 
-/// For callers that only want to know.
-static InFlightDiagnostic emitNothing() { return InFlightDiagnostic(); }
-
 LinearConfig LinearOp::getConfig() { return readConfig(*this); }
 
 FailureOr<LinearForwardPlan> LinearOp::getPlan() {
@@ -112,58 +75,6 @@ FailureOr<LinearBackwardPlan> LinearBackwardOp::getPlan() {
 /// The groups that have one operand: input and weight, gradient and weight.
 static constexpr unsigned requiredForward[] = {0, 1};
 static constexpr unsigned requiredBackward[] = {0, 3};
-
-/// Checks that the operands are those of the groups: their number is not known
-/// to be right before an op exists, nor later that none is missing.
-static LogicalResult verifySegments(ArrayRef<int32_t> segments,
-                                    size_t numOperands,
-                                    ArrayRef<unsigned> required,
-                                    EmitError emitError) {
-  int64_t sum = 0;
-  for (int32_t segment : segments) {
-    if (segment < 0)
-      return emitError() << "expected segments of at least 0 operands, but got "
-                         << segment;
-    sum += segment;
-  }
-  if (static_cast<size_t>(sum) != numOperands)
-    return emitError() << "expected " << sum
-                       << " operands as 'operandSegmentSizes' says, but got "
-                       << numOperands;
-  for (unsigned index : required)
-    if (segments[index] != 1)
-      return emitError() << "expected one operand in group " << index
-                         << ", but got " << segments[index];
-  return success();
-}
-
-template <typename OpTy, typename PlanFn>
-static LogicalResult
-inferLinear(PlanFn planFn, ArrayRef<unsigned> required,
-            std::optional<Location> loc, ValueRange operands,
-            DictionaryAttr attributes, OpaqueProperties properties,
-            RegionRange regions, SmallVectorImpl<Type> &inferredReturnTypes) {
-  auto emit = [&]() -> InFlightDiagnostic {
-    if (!loc)
-      return InFlightDiagnostic();
-    InFlightDiagnostic diag = emitError(*loc);
-    diag << "'" << OpTy::getOperationName() << "' op ";
-    return diag;
-  };
-  if (!properties)
-    return emit() << "expected properties";
-  ArrayRef<int32_t> segments =
-      properties.as<typename OpTy::Properties *>()->operandSegmentSizes;
-  if (failed(verifySegments(segments, operands.size(), required, emit)))
-    return failure();
-  typename OpTy::Adaptor adaptor(operands, attributes, properties, regions);
-  auto plan = planFn(adaptor, EmitError(emit));
-  if (failed(plan))
-    return failure();
-  SmallVector<std::string> names;
-  plan->getResults(inferredReturnTypes, names);
-  return success();
-}
 
 LogicalResult LinearOp::inferReturnTypes(
     MLIRContext *, std::optional<Location> loc, ValueRange operands,
@@ -185,18 +96,6 @@ LogicalResult LinearBackwardOp::inferReturnTypes(
       inferredReturnTypes);
 }
 
-template <typename OpTy>
-static void nameResults(OpTy op, OpAsmSetValueNameFn setNameFn) {
-  auto plan = op.getPlan();
-  if (failed(plan))
-    return;
-  SmallVector<Type> types;
-  SmallVector<std::string> names;
-  plan->getResults(types, names);
-  for (auto [result, name] : llvm::zip(op.getResults(), names))
-    setNameFn(result, name);
-}
-
 void LinearOp::getAsmResultNames(OpAsmSetValueNameFn setNameFn) {
   nameResults(*this, setNameFn);
 }
@@ -212,53 +111,14 @@ void LinearBackwardOp::getAsmResultNames(OpAsmSetValueNameFn setNameFn) {
 /// What both directions check against their plan.
 template <typename OpTy, typename PlanTy>
 static LogicalResult verifyAgainst(OpTy op, const PlanTy &plan) {
-  MLIRContext *context = op.getContext();
-  auto verifyType = [&](StringRef group, Type type, int64_t size,
-                        Type elementType) -> LogicalResult {
-    Type expected = RankedTensorType::get({size}, elementType);
-    if (type == expected)
-      return success();
-    return op.emitOpError() << "expected '" << group << "' of type " << expected
-                            << ", but got " << type;
-  };
-  Type f32 = Float32Type::get(context);
-  size_t numScales = plan.scaleRoles.size();
-  if (op.getScale().size() != numScales) {
-    InFlightDiagnostic diag = op.emitOpError();
-    diag << "expected " << numScales << " operands of 'scale'";
-    if (numScales > 0) {
-      diag << " (";
-      llvm::interleaveComma(plan.scaleRoles, diag, [&](LinearRole role) {
-        diag << stringifyLinearRole(role);
+  SmallVector<std::string> scaleNames =
+      llvm::map_to_vector(plan.scaleRoles, [](LinearRole role) {
+        return stringifyLinearRole(role).str();
       });
-      diag << ")";
-    }
-    return diag << ", but got " << op.getScale().size();
-  }
-  for (Value scale : op.getScale())
-    if (failed(verifyType("scale", scale.getType(), 1, f32)))
-      return failure();
-  if (bool(op.getRng()) != plan.takesRandomState)
-    return op.emitOpError()
-           << "'rng' is there exactly when an operand is rounded "
-              "stochastically, but it "
-           << (op.getRng() ? "is given" : "is missing");
-  if (op.getRng() && failed(verifyType("rng", op.getRng().getType(), 2,
-                                       IntegerType::get(context, 64))))
-    return failure();
   SmallVector<Type> types;
   SmallVector<std::string> names;
   plan.getResults(types, names);
-  if (op.getResults().size() != types.size())
-    return op.emitOpError() << "expected " << types.size() << " results ("
-                            << llvm::join(names, ", ") << "), but got "
-                            << op.getResults().size();
-  for (auto [index, type] : llvm::enumerate(op.getResultTypes()))
-    if (type != types[index])
-      return op.emitOpError() << "expected result " << index << " '"
-                              << names[index] << "' of type " << types[index]
-                              << ", but got " << type;
-  return success();
+  return verifySignature(op, scaleNames, plan.takesRandomState, types, names);
 }
 
 LogicalResult LinearOp::verify() {
@@ -293,13 +153,6 @@ LogicalResult LinearBackwardOp::verify() {
 //
 // The result types may be left out, which a declarative format cannot say.
 
-namespace {
-struct OperandGroup {
-  StringRef keyword;
-  enum Count { One, Optional, Any } count = Optional;
-};
-} // namespace
-
 static constexpr unsigned numForwardLeading = 2;
 static const OperandGroup forwardGroups[] = {
     {"bias"},
@@ -317,95 +170,6 @@ static const OperandGroup backwardGroups[] = {
     {"accumulate"},
     {"scale", OperandGroup::Any},
     {"rng"}};
-
-using Unresolved = OpAsmParser::UnresolvedOperand;
-
-static ParseResult parseOperands(OpAsmParser &parser, unsigned numLeading,
-                                 ArrayRef<OperandGroup> groups,
-                                 SmallVectorImpl<Unresolved> &operands,
-                                 SmallVectorImpl<int32_t> &segments) {
-  for (unsigned index = 0; index < numLeading; ++index) {
-    if ((index > 0 && parser.parseComma()) ||
-        parser.parseOperand(operands.emplace_back()))
-      return failure();
-    segments.push_back(1);
-  }
-  for (const OperandGroup &group : groups) {
-    SMLoc loc = parser.getCurrentLocation();
-    SmallVector<Unresolved> members;
-    if (succeeded(parser.parseOptionalKeyword(group.keyword))) {
-      if (parser.parseOperandList(members, OpAsmParser::Delimiter::Paren))
-        return failure();
-      if (group.count != OperandGroup::Any && members.size() != 1)
-        return parser.emitError(loc)
-               << "expected one operand of '" << group.keyword << "', but got "
-               << members.size();
-    } else if (group.count == OperandGroup::One) {
-      return parser.emitError(loc) << "expected '" << group.keyword << "'";
-    }
-    segments.push_back(members.size());
-    llvm::append_range(operands, members);
-  }
-  return success();
-}
-
-template <typename OpTy>
-static ParseResult parseLinear(OpAsmParser &parser, OperationState &result,
-                               unsigned numLeading,
-                               ArrayRef<OperandGroup> groups) {
-  SMLoc loc = parser.getCurrentLocation();
-  SmallVector<Unresolved> operands;
-  SmallVector<int32_t> segments;
-  if (parseOperands(parser, numLeading, groups, operands, segments))
-    return failure();
-
-  SMLoc attributesLoc = parser.getCurrentLocation();
-  auto emit = [&] { return parser.emitError(attributesLoc); };
-  auto &properties = result.getOrAddProperties<typename OpTy::Properties>();
-  if (parser.parseOptionalAttrDict(result.attributes) ||
-      failed(OpTy::verifyInherentAttrs(result.name, result.attributes, emit)) ||
-      failed(OpTy::setPropertiesFromAttr(
-          properties, result.attributes.getDictionary(parser.getContext()),
-          emit)))
-    return failure();
-  for (StringRef name : OpTy::getAttributeNames())
-    result.attributes.erase(name);
-  llvm::copy(segments, properties.operandSegmentSizes.begin());
-
-  SmallVector<Type> types;
-  if (parser.parseColonTypeList(types) ||
-      parser.resolveOperands(operands, types, loc, result.operands))
-    return failure();
-  if (succeeded(parser.parseOptionalArrow()))
-    return parser.parseTypeList(result.types);
-  return OpTy::inferReturnTypes(
-      parser.getContext(), result.location, result.operands,
-      result.attributes.getDictionary(parser.getContext()),
-      result.getRawProperties(), result.regions, result.types);
-}
-
-template <typename OpTy>
-static void printLinear(OpTy op, OpAsmPrinter &printer, unsigned numLeading,
-                        ArrayRef<OperandGroup> groups) {
-  printer << ' ';
-  printer.printOperands(op->getOperands().take_front(numLeading));
-  for (auto [index, group] : llvm::enumerate(groups)) {
-    OperandRange members = op.getODSOperands(numLeading + index);
-    if (members.empty())
-      continue;
-    printer << ' ' << group.keyword << '(';
-    printer.printOperands(members);
-    printer << ')';
-  }
-  printer.printOptionalAttrDict(op->getAttrs(),
-                                {OpTy::getOperandSegmentSizeAttr()});
-  printer << " : ";
-  llvm::interleaveComma(op->getOperandTypes(), printer);
-  if (op->getNumResults() > 0) {
-    printer << " -> ";
-    llvm::interleaveComma(op->getResultTypes(), printer);
-  }
-}
 
 ParseResult LinearOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseLinear<LinearOp>(parser, result, numForwardLeading,

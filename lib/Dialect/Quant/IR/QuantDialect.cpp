@@ -11,6 +11,7 @@
 #include "te/Dialect/Quant/IR/QuantCollectiveOps.h"
 #include "te/Dialect/Quant/IR/QuantGemmOps.h"
 #include "te/Dialect/Quant/IR/QuantLinearOps.h"
+#include "te/Dialect/Quant/IR/QuantModuleOps.h"
 #include "te/Dialect/Quant/IR/QuantOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -44,6 +45,7 @@ void TEQuantDialect::initialize() {
   registerCollectiveOps();
   registerGemmOps();
   registerLinearOps();
+  registerModuleOps();
   addInterfaces<QuantAsmInterface>();
 }
 

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LogicalDims.h"
+#include "RandomState.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -140,7 +141,6 @@ private:
                            unsigned randomPart);
   SmallVector<Value> getReducedAmaxes(QuantizerAttrInterface quantizer,
                                       Value source);
-  Value getRandomState(unsigned part);
   Value allGather(Value local, ArrayRef<int64_t> shape);
   Value gatherQuantized(TensorSpecType type, Value local);
   Value toOperand(Value value, Usage direction);
@@ -226,34 +226,6 @@ Value LinearEmitter::changeUsage(Value value, Usage usage) {
 // Quantizing
 //===----------------------------------------------------------------------===//
 
-/// The random state of a part of the stream (5.9): the offset grows.
-Value LinearEmitter::getRandomState(unsigned part) {
-  if (part == 0)
-    return rng;
-  // Not a sum with a constant tensor, which would be host memory.
-  AffineMap identity = builder.getMultiDimIdentityMap(1);
-  Value out = tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{2},
-                                      builder.getI64Type());
-  auto state = linalg::GenericOp::create(
-      builder, loc, out.getType(), rng, out,
-      ArrayRef<AffineMap>{identity, identity},
-      ArrayRef<utils::IteratorType>{utils::IteratorType::parallel},
-      [&](OpBuilder &builder, Location loc, ValueRange elements) {
-        // Element 0 is the seed, element 1 the offset.
-        Value index = linalg::IndexOp::create(builder, loc, 0);
-        Value isOffset = arith::IndexCastOp::create(
-            builder, loc, builder.getI64Type(), index);
-        Value distance = arith::ConstantOp::create(
-            builder, loc,
-            builder.getI64IntegerAttr(linearRandomPartSize * part));
-        Value shift = arith::MulIOp::create(builder, loc, isOffset, distance);
-        Value sum =
-            arith::AddIOp::create(builder, loc, elements.front(), shift);
-        linalg::YieldOp::create(builder, loc, sum);
-      });
-  return state.getResult(0);
-}
-
 /// B-4
 SmallVector<Value>
 LinearEmitter::getReducedAmaxes(QuantizerAttrInterface quantizer,
@@ -316,7 +288,7 @@ Value LinearEmitter::quantize(LinearRole role, TensorSpecType type,
       signature.returnsAmax ? RankedTensorType::get({1}, builder.getF32Type())
                             : Type(),
       source, into, noop, signature.takesScale ? entry->scale : Value(), amaxes,
-      signature.takesRandomState ? getRandomState(randomPart) : Value());
+      signature.takesRandomState ? shiftRandomState(builder, loc, rng, randomPart) : Value());
   // A role may be quantized twice, before and after a gather.
   if (Value amax = made.getAmaxResult()) {
     if (entry->amax)

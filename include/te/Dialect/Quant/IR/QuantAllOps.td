@@ -11,6 +11,7 @@
 include "te/Dialect/Quant/IR/QuantCollectiveOps.td"
 include "te/Dialect/Quant/IR/QuantGemmOps.td"
 include "te/Dialect/Quant/IR/QuantLinearOps.td"
+include "te/Dialect/Quant/IR/QuantModuleOps.td"
 include "te/Dialect/Quant/IR/QuantOps.td"
 
 #endif // TE_DIALECT_QUANT_IR_QUANTALLOPS_TD

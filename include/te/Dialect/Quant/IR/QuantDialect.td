@@ -59,6 +59,7 @@ def TEQuant_Dialect : Dialect {
     void registerCollectiveOps();
     void registerGemmOps();
     void registerLinearOps();
+    void registerModuleOps();
 
     std::shared_ptr<LayoutCache> layoutCache;
   }];

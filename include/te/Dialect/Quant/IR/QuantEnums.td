@@ -153,6 +153,35 @@ def TEQuant_ReductionAttr : EnumAttr<TEQuant_Dialect, TEQuant_Reduction,
   }];
 }
 
+def TEQuant_Normalization : TEQuant_Enum<"Normalization",
+    "how a layer normalizes the rows of its input", [
+  I32EnumAttrCase<"LayerNorm", 0>,
+  I32EnumAttrCase<"RMSNorm", 1>,
+]>;
+
+def TEQuant_NormalizationAttr : TEQuant_WordAttr<TEQuant_Normalization,
+    "normalization", "`LayerNorm` (by mean and variance) or `RMSNorm` (by the mean square)",
+    "RMSNorm">;
+
+def TEQuant_Activation : TEQuant_Enum<"Activation",
+    "the function between the two products of a perceptron", [
+  I32EnumAttrCase<"GELU", 0, "gelu">,
+  I32EnumAttrCase<"QGELU", 1, "qgelu">,
+  I32EnumAttrCase<"ReLU", 2, "relu">,
+  I32EnumAttrCase<"SReLU", 3, "srelu">,
+  I32EnumAttrCase<"SiLU", 4, "silu">,
+  I32EnumAttrCase<"GLU", 5, "glu">,
+  I32EnumAttrCase<"GeGLU", 6, "geglu">,
+  I32EnumAttrCase<"QGeGLU", 7, "qgeglu">,
+  I32EnumAttrCase<"ReGLU", 8, "reglu">,
+  I32EnumAttrCase<"SReGLU", 9, "sreglu">,
+  I32EnumAttrCase<"SwiGLU", 10, "swiglu">,
+]>;
+
+def TEQuant_ActivationAttr : TEQuant_WordAttr<TEQuant_Activation, "activation",
+    "`gelu` (by tanh), `qgelu` (x sigmoid(1.702 x)), `relu`, `srelu` (its square), `silu`; gated, the function of the first half of a row times the second half: `glu` (sigmoid), `geglu`, `qgeglu`, `reglu`, `sreglu`, `swiglu`",
+    "swiglu">;
+
 /// An enum parameter with a default, printed as a bare word.
 class TEQuant_EnumParameter<EnumAttrInfo info, string value>
     : EnumParameter<info> {

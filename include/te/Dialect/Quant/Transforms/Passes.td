@@ -119,6 +119,47 @@ def QuantDecomposeLinearPass
   ];
 }
 
+def QuantDecomposeModulesPass
+    : Pass<"te-quant-decompose-modules", "::mlir::ModuleOp"> {
+  let summary = "replace layers that contain linear layers by what they contain";
+  let description = [{
+    Before: `te_quant.layernorm_linear`, `te_quant.layernorm_mlp`,
+    `te_quant.grouped_linear` and their backward ops. After: `te_quant.linear`
+    and `te_quant.linear_backward` as the plans say, and norms and activations as
+    linalg ops that compute in f32 and round to the activation dtype.
+
+    ```mlir
+    func.func @f(%x: tensor<48x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<48x32xbf16> {
+      %y = te_quant.grouped_linear %x weights(%w, %w) {m_splits = array<i64: 16, 32>}
+        : tensor<48x128xbf16>, tensor<32x128xbf16>, tensor<32x128xbf16>
+      return %y : tensor<48x32xbf16>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @f(%x: tensor<48x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<48x32xbf16> {
+      %x0 = tensor.extract_slice %x[0, 0] [16, 128] [1, 1] : tensor<48x128xbf16> to tensor<16x128xbf16>
+      %y0 = te_quant.linear %x0, %w : tensor<16x128xbf16>, tensor<32x128xbf16>
+      %empty = tensor.empty() : tensor<48x32xbf16>
+      %first = tensor.insert_slice %y0 into %empty[0, 0] [16, 32] [1, 1] : tensor<16x32xbf16> into tensor<48x32xbf16>
+      %x1 = tensor.extract_slice %x[16, 0] [32, 128] [1, 1] : tensor<48x128xbf16> to tensor<32x128xbf16>
+      %y1 = te_quant.linear %x1, %w : tensor<32x128xbf16>, tensor<32x128xbf16>
+      %y = tensor.insert_slice %y1 into %first[16, 0] [32, 32] [1, 1] : tensor<32x32xbf16> into tensor<48x32xbf16>
+      return %y : tensor<48x32xbf16>
+    }
+    ```
+
+    The rows of an expert that a tensor tells are read on the host, and checked
+    to be those of the input by `te_quant.check`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def QuantInferShapesPass : Pass<"te-quant-infer-shapes", "::mlir::ModuleOp"> {
   let summary = "make dynamic dims static where shapes are known";
   let description = [{
