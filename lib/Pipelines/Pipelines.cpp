@@ -41,6 +41,8 @@ static void addBufferization(OpPassManager &pm, bool fuse) {
   if (fuse) {
     pm.addNestedPass<func::FuncOp>(
         te::quant::createQuantFuseProducersPass());
+    pm.addNestedPass<func::FuncOp>(
+        te::quant::createQuantFuseColumnSumsPass());
     pm.addPass(createCanonicalizerPass());
   }
   bufferization::OneShotBufferizePassOptions bufferize;
