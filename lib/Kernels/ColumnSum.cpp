@@ -105,6 +105,61 @@ static void emitSum(KernelBuilder &b, Type dtype, Value chunks, Value sums) {
   });
 }
 
+void te::quant::emitChunkSum(KernelBuilder &b, Value tile, Type dtype,
+                             Value first, int64_t pitch, Value chunk, Value col,
+                             Value chunks) {
+  Value isRow = b.isLess(b.mul(chunk, columnSumChunk), b.getRows());
+  b.ifThen(b.both(isRow, b.isLess(col, b.getCols())), [&] {
+    Value sum = b.zero(b.getF32Type());
+    for (int64_t row = 0; row < columnSumChunk; ++row)
+      sum = addF32(b, sum,
+                   b.widen(b.load(tile, dtype, b.add(first, row * pitch))));
+    b.store(sum, chunks, b.add(b.mul(chunk, b.getCols()), col));
+  });
+}
+
+/// A stage that adds up the sums of chunks, pointer `sum` + 1, into those of
+/// `dtype` at pointer `sum`; also for an empty tensor.
+static KernelSpec getTotalSpec(unsigned numPointers, unsigned sum,
+                               Type dtype) {
+  KernelSpec spec;
+  spec.name = ("column_sum_" + getKernelTypeName(dtype)).str();
+  spec.pointers.assign(numPointers, {KernelPointer::Unused});
+  spec.pointers[sum] = {KernelPointer::Output,
+                        dtype.getIntOrFloatBitWidth() / 8};
+  spec.pointers[sum + 1] = {KernelPointer::Input, 4};
+  spec.threadsPerBlock = numSumThreads;
+  // Sums of no rows are zero, and a grid must have a tile.
+  spec.runsOnEmpty = true;
+  spec.getTiles = [](ImplicitLocOpBuilder &b, Value, Value cols) {
+    Value one = arith::ConstantIntOp::create(b, 1, 64);
+    Value tiles = buildCeilDiv(b, cols, numSumThreads);
+    return TileGrid{one, arith::MaxUIOp::create(b, tiles, one)};
+  };
+  spec.variants = {{1, 1, [=](KernelBuilder &b) {
+                      emitSum(b, dtype, b.getPointer(sum + 1),
+                              b.getPointer(sum));
+                    }}};
+  return spec;
+}
+
+FailureOr<func::FuncOp> te::quant::makeQuantizeLaunch(
+    QuantizeIntoOp op, std::string name,
+    function_ref<SmallVector<KernelSpec>()> getStages, KernelContext &context) {
+  unsigned numPointers = op->getNumOperands();
+  Type dtype;
+  if (op.getColumnSum()) {
+    dtype = getElementTypeOrSelf(op->getOperand(numPointers - 2).getType());
+    name += ("_" + getKernelTypeName(dtype)).str();
+  }
+  if (func::FuncOp launch = context.lookupLaunch(name))
+    return launch;
+  SmallVector<KernelSpec> stages = getStages();
+  if (dtype)
+    stages.push_back(getTotalSpec(numPointers, numPointers - 2, dtype));
+  return context.makeLaunch(op.getLoc(), name, stages);
+}
+
 FailureOr<func::FuncOp> te::quant::emitColumnSum(ColumnSumIntoOp op,
                                                  KernelContext &context) {
   InputProducer input(op);
@@ -116,7 +171,7 @@ FailureOr<func::FuncOp> te::quant::emitColumnSum(ColumnSumIntoOp op,
           .str();
   if (func::FuncOp launch = context.lookupLaunch(name))
     return launch;
-  unsigned sums = input.getNumPointers(), chunks = sums + 1;
+  unsigned sums = input.getNumPointers();
   int64_t size = vectorBytes * 8 / dtype.getIntOrFloatBitWidth();
 
   KernelSpec first;
@@ -136,23 +191,6 @@ FailureOr<func::FuncOp> te::quant::emitColumnSum(ColumnSumIntoOp op,
        [=](KernelBuilder &b) { emitChunks(b, input, size); }},
       {1, 1, [=](KernelBuilder &b) { emitChunks(b, input, 1); }}};
 
-  KernelSpec second;
-  second.name = ("column_sum_" + getKernelTypeName(sumDtype)).str();
-  second.pointers.assign(input.getNumPointers(), {KernelPointer::Unused});
-  unsigned bytes = sumDtype.getIntOrFloatBitWidth() / 8;
-  second.pointers.push_back({KernelPointer::Output, bytes});
-  second.pointers.push_back({KernelPointer::Input, 4});
-  second.threadsPerBlock = numSumThreads;
-  // Sums of no rows are zero, and a grid must have a tile.
-  second.runsOnEmpty = true;
-  second.getTiles = [](ImplicitLocOpBuilder &b, Value, Value cols) {
-    Value one = arith::ConstantIntOp::create(b, 1, 64);
-    Value tiles = buildCeilDiv(b, cols, numSumThreads);
-    return TileGrid{one, arith::MaxUIOp::create(b, tiles, one)};
-  };
-  second.variants = {{1, 1, [=](KernelBuilder &b) {
-                        emitSum(b, sumDtype, b.getPointer(chunks),
-                                b.getPointer(sums));
-                      }}};
+  KernelSpec second = getTotalSpec(first.pointers.size(), sums, sumDtype);
   return context.makeLaunch(op.getLoc(), name, {first, second});
 }

@@ -85,10 +85,10 @@ struct ThreadPiece {
 /// Builds the kernels of one configuration.
 class Quantize {
 public:
-  Quantize(MXFP8Attr quantizer, InputProducer input, bool hasNoop)
-      : quantizer(quantizer), input(input), dtype(input.getElementType()),
-        fp8(quantizer.getFp8Dtype()),
-        hasNoop(hasNoop), isRowwise(quantizer.hasRowwise()),
+  Quantize(MXFP8Attr quantizer, QuantizeIntoOp op)
+      : quantizer(quantizer), input(op), dtype(input.getElementType()),
+        fp8(quantizer.getFp8Dtype()), hasNoop(bool(op.getNoop())),
+        hasColumnSum(op.getColumnSum()), isRowwise(quantizer.hasRowwise()),
         isColumnwise(quantizer.hasColumnwise()),
         is2D(quantizer.getWith_2dQuantization()),
         isGemmOrder(quantizer.getOptimizeForGemm()) {}
@@ -97,11 +97,12 @@ public:
   KernelSpec getSpec() const;
 
 private:
-  /// What the kernel works on; operand order is inputs, noop, outs.
+  /// What the kernel works on; operand order is inputs, noop, outs, of which
+  /// the last two are the sum and the sums of chunks.
   struct Tensors {
     Tensors(KernelBuilder &b, const Quantize &config);
     Value noop;
-    Value rowData, columnData;
+    Value rowData, columnData, chunks;
     std::optional<ScaleTensor> rowScales, columnScales;
   };
 
@@ -111,7 +112,7 @@ private:
   MXFP8Attr quantizer;
   InputProducer input;
   Type dtype, fp8;
-  bool hasNoop, isRowwise, isColumnwise, is2D, isGemmOrder;
+  bool hasNoop, hasColumnSum, isRowwise, isColumnwise, is2D, isGemmOrder;
 };
 } // namespace
 
@@ -126,6 +127,8 @@ std::string Quantize::getName() const {
     name += "_swizzled";
   if (hasNoop)
     name += "_noop";
+  if (hasColumnSum)
+    name += "_sums";
   return name + input.getNameSuffix().str();
 }
 
@@ -143,6 +146,9 @@ KernelSpec Quantize::getSpec() const {
     spec.pointers.push_back({KernelPointer::Output, 1, /*isVector=*/true});
     spec.pointers.push_back({KernelPointer::Output, 1});
   }
+  if (hasColumnSum)
+    spec.pointers.append(
+        {{KernelPointer::Unused}, {KernelPointer::Output, 4}});
   spec.threadsPerBlock = numThreads;
   bool isPadded = isGemmOrder;
   spec.getTiles = [isPadded](ImplicitLocOpBuilder &b, Value rows, Value cols) {
@@ -170,6 +176,8 @@ Quantize::Tensors::Tensors(KernelBuilder &b, const Quantize &config) {
     columnScales.emplace(b, b.getPointer(next++), getGeometry(false),
                          config.isGemmOrder);
   }
+  if (config.hasColumnSum)
+    chunks = b.getPointer(next + 1);
 }
 
 namespace {
@@ -241,6 +249,10 @@ void Quantize::emitVector(KernelBuilder &b) const {
     warpAmaxes = b.makeShared(f32, numWarps * numBlocks);
   else if (isColumnwise)
     columns.emplace(b, piece);
+  // What sums over rows add, each thread a column of the tile.
+  Value summands;
+  if (hasColumnSum)
+    summands = b.makeShared(dtype, tileRows * tileCols);
 
   auto emitTile = [&](Value tileRow, Value tileCol) {
     Value firstCol = b.mul(tileCol, tileCols);
@@ -260,6 +272,18 @@ void Quantize::emitVector(KernelBuilder &b) const {
     }
     SmallVector<Value> values = b.loadInputs(isFullTile(b, tileRow, tileCol),
                                              isInside, inputType, indices);
+    if (hasColumnSum)
+      for (int64_t k = 0; k < piece.numRows; ++k) {
+        Value row = b.add(piece.rowInTile, k * piece.size);
+        b.store(values[k], summands,
+                b.add(b.mul(row, tileCols), piece.colInTile));
+      }
+    // Between barriers: before it all is stored, after it overwritten.
+    auto sumColumns = [&] {
+      if (hasColumnSum)
+        emitChunkSum(b, summands, dtype, t, tileCols, tileRow,
+                     b.add(b.mul(tileCol, tileCols), t), tensors.chunks);
+    };
     Value columnMagnitudes;
     for (Value &value : values) {
       value = b.widen(value);
@@ -302,6 +326,7 @@ void Quantize::emitVector(KernelBuilder &b) const {
       Value scale = loadScale(block);
       Value columnScale =
           isColumnwise ? loadScale(b.div(t, blockSize)) : Value();
+      sumColumns();
       // The next tile overwrites what others may still read.
       b.barrier();
       Value reciprocal = splat(buildE8M0Reciprocal(b, scale));
@@ -337,8 +362,14 @@ void Quantize::emitVector(KernelBuilder &b) const {
         storeData(tensors.rowData, bytes[k], k);
       storeRowScales(scales);
     }
+    if (hasColumnSum && !isColumnwise) {
+      b.barrier();
+      sumColumns();
+      b.barrier();
+    }
     if (isColumnwise) {
       b.barrier();
+      sumColumns();
       Value amax = noAmax;
       for (int64_t row = 0; row < columns->numRows; ++row)
         amax = b.max(amax, b.load(columns->memory, f32,
@@ -366,7 +397,7 @@ void Quantize::emitGeneric(KernelBuilder &b) const {
   Value isRowLeader = b.isEqual(b.rem(t, warpSize), 0);
   // A second pass reads what the first one kept, each thread its own column.
   Value kept;
-  if (isColumnwise || is2D)
+  if (isColumnwise || is2D || hasColumnSum)
     kept = b.makeShared(dtype, tileRows * tileCols);
   auto getKeptOffset = [&](Value row) {
     return b.add(b.mul(row, tileCols), t);
@@ -408,7 +439,9 @@ void Quantize::emitGeneric(KernelBuilder &b) const {
           }
           return SmallVector<Value>{b.max(carried.front(), magnitude)};
         })[0];
-    if (!kept)
+    if (hasColumnSum)
+      emitChunkSum(b, kept, dtype, t, tileCols, tileRow, col, tensors.chunks);
+    if (!isColumnwise && !is2D)
       return;
 
     Value amax = is2D ? b.shuffleMax(columnAmax, allLanes) : columnAmax;
@@ -578,11 +611,10 @@ struct MXFP8Kernels
 
   FailureOr<func::FuncOp> emitQuantize(Attribute attr, QuantizeIntoOp op,
                                        KernelContext &context) const {
-    Quantize config(cast<MXFP8Attr>(attr), InputProducer(op),
-                    bool(op.getNoop()));
-    if (func::FuncOp launch = context.lookupLaunch(config.getName()))
-      return launch;
-    return context.makeLaunch(op.getLoc(), config.getSpec());
+    Quantize config(cast<MXFP8Attr>(attr), op);
+    return makeQuantizeLaunch(
+        op, config.getName(),
+        [&] { return SmallVector<KernelSpec>{config.getSpec()}; }, context);
   }
 
   FailureOr<func::FuncOp> emitDequantize(Attribute attr, DequantizeIntoOp op,

@@ -95,6 +95,9 @@ public:
       SmallVectorImpl<Value> &carried)>;
   /// Takes bytes, one or `pieceRows`, and their offset in the transposed matrix.
   using Take = function_ref<void(Value bytes, Value offset)>;
+  /// Visits a tile when all threads have made their bytes and none those of the
+  /// next tile.
+  using Visit = function_ref<void(Value tileRow, Value tileCol)>;
 
   /// `vectorSize`: elements of a vector of input. The grid must have been made
   /// by `getTiles` of the same extents.
@@ -108,8 +111,10 @@ public:
   }
 
   /// Columns must be a multiple of the vector, rows of the piece.
-  SmallVector<Value> runVector(ValueRange init, Make make, Take take);
-  SmallVector<Value> runGeneric(ValueRange init, Make make, Take take);
+  SmallVector<Value> runVector(ValueRange init, Make make, Take take,
+                               Visit visit = {});
+  SmallVector<Value> runGeneric(ValueRange init, Make make, Take take,
+                                Visit visit = {});
 
 private:
   /// The offset of the piece with this number in a column. Columns of a vector
@@ -137,7 +142,7 @@ static Value getColumn(KernelBuilder &b, ArrayRef<Value> rows, int64_t col) {
 }
 
 SmallVector<Value> Transposition::runVector(ValueRange init, Make make,
-                                            Take take) {
+                                            Take take, Visit visit) {
   Type i8 = b.getI8Type();
   auto pieceType = VectorType::get(pieceRows, i8);
   Value shared = b.makeShared(i8, tileCols * tileRows);
@@ -181,13 +186,15 @@ SmallVector<Value> Transposition::runVector(ValueRange init, Make make,
         take(b.load(shared, pieceType, source), b.add(b.mul(col, rows), row));
       });
     }
+    if (visit)
+      visit(tileRow, tileCol);
     // The next tile overwrites what others may still read.
     b.barrier();
   });
 }
 
 SmallVector<Value> Transposition::runGeneric(ValueRange init, Make make,
-                                             Take take) {
+                                             Take take, Visit visit) {
   // One word of padding for each column: no two rows start in one bank.
   constexpr int64_t pitch = tileRows + 4;
   Type i8 = b.getI8Type();
@@ -226,6 +233,8 @@ SmallVector<Value> Transposition::runGeneric(ValueRange init, Make make,
       });
       return SmallVector<Value>();
     });
+    if (visit)
+      visit(tileRow, tileCol);
     b.barrier();
   });
 }
@@ -242,21 +251,22 @@ struct CurrentRule {
 };
 
 /// Builds the kernels of one configuration. Operand order is inputs, noop, amax
-/// or scale, outs: data, transpose, inverse scale, recorded amax.
+/// or scale, outs: data, transpose, inverse scale, recorded amax, column sum and
+/// sums of chunks.
 class Quantize {
 public:
   Quantize(QuantizerAttrInterface quantizer, Type fp8,
            std::optional<CurrentRule> current, QuantizeIntoOp op)
       : family(quantizer.getFamily()), input(op), fp8(fp8),
         dtype(input.getElementType()), current(current),
-        hasNoop(bool(op.getNoop())) {
+        hasNoop(bool(op.getNoop())), hasColumnSum(op.getColumnSum()) {
     LayoutAttr layout = getLayout(quantizer, dtype);
     hasData = layout.lookup("data").has_value();
     hasTranspose = layout.lookup("transpose").has_value();
   }
 
   std::string getName() const;
-  FailureOr<func::FuncOp> makeLaunch(Location loc, KernelContext &context) const;
+  SmallVector<KernelSpec> getStages() const;
 
 private:
   void emit(KernelBuilder &b, bool isVector) const;
@@ -266,7 +276,7 @@ private:
   Type fp8, dtype;
   /// Delayed scaling where there is none.
   std::optional<CurrentRule> current;
-  bool hasNoop, hasData, hasTranspose;
+  bool hasNoop, hasColumnSum, hasData, hasTranspose;
 };
 } // namespace
 
@@ -282,11 +292,12 @@ std::string Quantize::getName() const {
                                      /*LowerCase=*/true);
   if (hasNoop)
     name += "_noop";
+  if (hasColumnSum)
+    name += "_sums";
   return name + input.getNameSuffix().str();
 }
 
-FailureOr<func::FuncOp> Quantize::makeLaunch(Location loc,
-                                             KernelContext &context) const {
+SmallVector<KernelSpec> Quantize::getStages() const {
   KernelSpec spec;
   spec.name = getName();
   spec.input = input;
@@ -297,8 +308,12 @@ FailureOr<func::FuncOp> Quantize::makeLaunch(Location loc,
   spec.pointers.append(hasData + hasTranspose,
                        {KernelPointer::Output, 1, /*isVector=*/true});
   spec.pointers.push_back({KernelPointer::Output, 4});
+  unsigned amax = spec.pointers.size();
   if (!current)
     spec.pointers.push_back({KernelPointer::Output, 4});
+  if (hasColumnSum)
+    spec.pointers.append(
+        {{KernelPointer::Unused}, {KernelPointer::Output, 4}});
   spec.threadsPerBlock = numThreads;
   int64_t size = getVectorSize(dtype);
   if (hasTranspose)
@@ -316,12 +331,11 @@ FailureOr<func::FuncOp> Quantize::makeLaunch(Location loc,
                     /*rowsMultiple=*/hasTranspose ? pieceRows : 1},
                    {1, 1, [config](KernelBuilder &b) { config.emit(b, false); }}};
   if (current)
-    return context.makeLaunch(loc, spec);
-  unsigned numPointers = spec.pointers.size();
+    return {spec};
   KernelSpec zero = getZeroSpec(
-      numPointers, {numPointers - 1},
+      spec.pointers.size(), {amax},
       hasNoop ? std::optional<unsigned>(input.getNumPointers()) : std::nullopt);
-  return context.makeLaunch(loc, spec.name, {zero, spec});
+  return {zero, spec};
 }
 
 void Quantize::emit(KernelBuilder &b, bool isVector) const {
@@ -332,6 +346,7 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
   Value transpose = hasTranspose ? b.getPointer(next++) : Value();
   Value scaleInv = b.getPointer(next++);
   Value amax = current ? Value() : b.getPointer(next++);
+  Value chunks = hasColumnSum ? b.getPointer(next + 1) : Value();
 
   Type f32 = b.getF32Type();
   int64_t size = isVector ? getVectorSize(dtype) : 1;
@@ -345,6 +360,10 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
     b.inFirstThread(
         [&] { b.store(buildReciprocal(b, scale), scaleInv, b.i64(0)); });
     Value scales = splat(b, scale, size);
+    // The elements of a tile, where columns are summed.
+    int64_t tileCols = tileVectors * getVectorSize(dtype);
+    Value summands =
+        chunks ? b.makeShared(dtype, tileRows * tileCols) : Value();
 
     auto make = [&](ArrayRef<InputIndex> indices, ArrayRef<Value> isInside,
                     SmallVectorImpl<Value> &carried) {
@@ -352,6 +371,10 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
       for (auto [value, index, isIn] : llvm::zip_equal(
                b.loadInputs(/*isFull=*/Value(), isInside, inputType, indices),
                indices, isInside)) {
+        if (summands)
+          b.store(value, summands,
+                  b.add(b.mul(b.rem(index.row, tileRows), tileCols),
+                        b.rem(index.col, tileCols)));
         Value wide = b.widen(value);
         if (amax)
           carried[0] = b.max(carried[0], b.abs(wide));
@@ -367,14 +390,30 @@ void Quantize::emit(KernelBuilder &b, bool isVector) const {
     auto take = [&](Value bytes, Value offset) {
       b.store(bytes, transpose, offset);
     };
+    // A thread has a column of one of the tile's chunks.
+    auto sumColumns = [&](Value tileRow, Value tileCol) {
+      if (!summands)
+        return;
+      constexpr int64_t tileChunks = tileRows / columnSumChunk;
+      Value chunk = b.div(b.getThread(), tileCols);
+      Value col = b.rem(b.getThread(), tileCols);
+      b.ifThen(b.isLess(chunk, b.i64(tileChunks)), [&] {
+        emitChunkSum(b, summands, dtype,
+                     b.add(b.mul(chunk, columnSumChunk * tileCols), col),
+                     tileCols, b.add(b.mul(tileRow, tileChunks), chunk),
+                     b.add(b.mul(tileCol, tileCols), col), chunks);
+      });
+    };
     SmallVector<Value> carried;
     if (amax)
       carried.push_back(b.zero(getAccessType(f32, size)));
     if (hasTranspose) {
       Transposition transposition(b, getVectorSize(dtype), b.getRows(),
                                   b.getCols());
-      carried = isVector ? transposition.runVector(carried, make, take)
-                         : transposition.runGeneric(carried, make, take);
+      carried =
+          isVector
+              ? transposition.runVector(carried, make, take, sumColumns)
+              : transposition.runGeneric(carried, make, take, sumColumns);
     } else {
       carried = b.forEachAccess(
           getFlatTileSize(dtype), size, carried,
@@ -658,11 +697,10 @@ static FailureOr<func::FuncOp> emitUpdateScaleLaunch(Type fp8,
 //===----------------------------------------------------------------------===//
 
 static FailureOr<func::FuncOp> emitQuantizeLaunch(const Quantize &config,
-                                                  Location loc,
+                                                  QuantizeIntoOp op,
                                                   KernelContext &context) {
-  if (func::FuncOp launch = context.lookupLaunch(config.getName()))
-    return launch;
-  return config.makeLaunch(loc, context);
+  return makeQuantizeLaunch(
+      op, config.getName(), [&] { return config.getStages(); }, context);
 }
 
 namespace {
@@ -682,8 +720,7 @@ struct CurrentScalingKernels
     CurrentRule rule = {quantizer.getForcePow_2Scales(),
                         quantizer.getAmaxEpsilon().convertToFloat()};
     return emitQuantizeLaunch(
-        Quantize(quantizer, quantizer.getFp8Dtype(), rule, op), op.getLoc(),
-        context);
+        Quantize(quantizer, quantizer.getFp8Dtype(), rule, op), op, context);
   }
 
   FailureOr<func::FuncOp> emitDequantize(Attribute attr, DequantizeIntoOp op,
@@ -716,8 +753,8 @@ struct DelayedScalingKernels
                                        KernelContext &context) const {
     auto quantizer = cast<Float8DelayedScalingAttr>(attr);
     return emitQuantizeLaunch(
-        Quantize(quantizer, quantizer.getFp8Dtype(), std::nullopt, op),
-        op.getLoc(), context);
+        Quantize(quantizer, quantizer.getFp8Dtype(), std::nullopt, op), op,
+        context);
   }
 
   FailureOr<func::FuncOp> emitDequantize(Attribute attr, DequantizeIntoOp op,

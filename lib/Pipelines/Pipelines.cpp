@@ -42,6 +42,8 @@ static void addBufferization(OpPassManager &pm, bool fuse) {
   if (fuse) {
     pm.addNestedPass<func::FuncOp>(
         te::quant::createQuantFuseProducersPass());
+    pm.addNestedPass<func::FuncOp>(
+        te::quant::createQuantFuseColumnSumsPass());
     pm.addPass(createCanonicalizerPass());
   }
   // What overwrites a given tensor is made in its buffer.

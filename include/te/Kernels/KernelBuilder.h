@@ -192,6 +192,21 @@ llvm::FailureOr<mlir::func::FuncOp> emitTensorAmax(AmaxIntoOp op,
 KernelSpec getZeroSpec(unsigned numPointers, llvm::ArrayRef<unsigned> outs,
                        std::optional<unsigned> noop = std::nullopt);
 
+/// Stores the sum of one column of a chunk of `column_sum`. Its elements are in
+/// shared memory, `pitch` apart from `first` on, with zeros for rows beyond the
+/// tensor; `chunk` and `col` may be beyond it.
+void emitChunkSum(KernelBuilder &b, mlir::Value tile, mlir::Type dtype,
+                  mlir::Value first, int64_t pitch, mlir::Value chunk,
+                  mlir::Value col, mlir::Value chunks);
+
+/// The launch function `name` of the stages that `getStages` makes for `op`,
+/// followed by the last stage of its column sum if it has one; then the name
+/// says its type.
+llvm::FailureOr<mlir::func::FuncOp> makeQuantizeLaunch(
+    QuantizeIntoOp op, std::string name,
+    llvm::function_ref<llvm::SmallVector<KernelSpec>()> getStages,
+    KernelContext &context);
+
 /// The offset of scale (i, j) in GEMM order, tiles of 128 by 4, where there are
 /// `extentJ` of them along j (numerics: 4.4).
 mlir::Value buildScaleTileOffset(KernelBuilder &b, mlir::Value i, mlir::Value j,

@@ -66,3 +66,16 @@ func.func @column_sum(%x: tensor<2x?x64xbf16>, %p: !te_quant.tensor<8x16xf16>, %
   %r:2 = te_quant.column_sum_into ins(%y : tensor<96x64xf32>) outs(%s, %c : tensor<64xbf16>, tensor<3x64xf32>) -> tensor<64xbf16>, tensor<3x64xf32>
   return %a, %b, %r#0 : tensor<64xf32>, tensor<16xf16>, tensor<64xbf16>
 }
+
+// CHECK-LABEL: func.func @quantize_into_sums(
+// CHECK: te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%{{.*}} : memref<?x64xf16>)
+// CHECK-SAME: outs({{.*}} : memref<?x64xf8E4M3FN>, memref<?x4xf8E8M0FNU>, memref<64xbf16>, memref<?x64xf32>) column_sum {mark} fuse {
+func.func @quantize_into_sums(%x: memref<?x64xf16>, %d: memref<?x64xf8E4M3FN>, %s: memref<?x4xf8E8M0FNU>, %b: memref<64xbf16>,
+                              %c: memref<?x64xf32>) {
+  te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%x : memref<?x64xf16>)
+    outs(%d, %s, %b, %c : memref<?x64xf8E4M3FN>, memref<?x4xf8E8M0FNU>, memref<64xbf16>, memref<?x64xf32>) column_sum {mark} fuse {
+  ^bb0(%e: f16):
+    te_quant.yield %e : f16
+  }
+  return
+}

@@ -215,3 +215,43 @@ func.func @column_sum_into_chunk_type(%x: memref<8x16xf32>, %s: memref<16xf32>, 
   te_quant.column_sum_into ins(%x : memref<8x16xf32>) outs(%s, %c : memref<16xf32>, memref<1x16xbf16>)
   return
 }
+
+// -----
+
+func.func @sums_noop(%x: memref<32x64xf32>, %f: memref<1xf32>, %d: memref<32x64xf8E4M3FN>, %s: memref<128x4xf8E8M0FNU>,
+                     %b: memref<64xf32>, %c: memref<1x64xf32>) {
+  // expected-error @below {{'te_quant.quantize_into' op expected no 'noop' with 'column_sum', but got both}}
+  te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%x : memref<32x64xf32>) noop(%f : memref<1xf32>)
+    outs(%d, %s, %b, %c : memref<32x64xf8E4M3FN>, memref<128x4xf8E8M0FNU>, memref<64xf32>, memref<1x64xf32>) column_sum
+  return
+}
+
+// -----
+
+func.func @sums_quantizer(%x: memref<32x64xf32>, %f: memref<1xf32>, %d: memref<32x64xf8E4M3FN>, %b: memref<64xf32>,
+                          %c: memref<1x64xf32>) {
+  // expected-error @below {{'te_quant.quantize_into' op expected a quantizer that sums columns, but got #te_quant.float8_delayed_scaling<f8E4M3FN, usage = rowwise>}}
+  te_quant.quantize_into #te_quant.float8_delayed_scaling<f8E4M3FN, usage = rowwise> ins(%x : memref<32x64xf32>)
+    scale(%f : memref<1xf32>)
+    outs(%d, %f, %f, %b, %c : memref<32x64xf8E4M3FN>, memref<1xf32>, memref<1xf32>, memref<64xf32>, memref<1x64xf32>) column_sum
+  return
+}
+
+// -----
+
+func.func @sums_outs(%x: memref<32x64xf32>, %b: memref<64xf32>, %c: memref<1x64xf32>) {
+  // expected-error @below {{'te_quant.quantize_into' op expected inner tensors, the sum and room for the sums of chunks as 'outs', but got 2 operands}}
+  te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%x : memref<32x64xf32>)
+    outs(%b, %c : memref<64xf32>, memref<1x64xf32>) column_sum
+  return
+}
+
+// -----
+
+func.func @sums_chunks(%x: memref<64x64xf32>, %d: memref<64x64xf8E4M3FN>, %s: memref<128x4xf8E8M0FNU>, %b: memref<64xf32>,
+                       %c: memref<1x64xf32>) {
+  // expected-error @below {{'te_quant.quantize_into' op shape of the sums of chunks (1, 64) must equal shape of chunks and columns (2, 64)}}
+  te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%x : memref<64x64xf32>)
+    outs(%d, %s, %b, %c : memref<64x64xf8E4M3FN>, memref<128x4xf8E8M0FNU>, memref<64xf32>, memref<1x64xf32>) column_sum
+  return
+}

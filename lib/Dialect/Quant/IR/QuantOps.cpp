@@ -492,6 +492,22 @@ static LogicalResult verifyColumnSum(Operation *op, ArrayRef<int64_t> shape,
                          shape.take_back(1));
 }
 
+/// The outs of a sum over the rows of `shape`.
+static LogicalResult verifyColumnSumOuts(Operation *op, ArrayRef<int64_t> shape,
+                                         Type sum, Type chunkSums) {
+  if (failed(verifyColumnSum(op, shape, cast<ShapedType>(sum))))
+    return failure();
+  auto chunks = cast<ShapedType>(chunkSums);
+  if (!chunks.getElementType().isF32())
+    return op->emitOpError()
+           << "expected f32 sums of chunks, but got " << chunks;
+  auto [rows, cols] = *getFlattenedExtents(shape);
+  if (!ShapedType::isDynamic(rows))
+    rows = llvm::divideCeilSigned(rows, columnSumChunk);
+  return verifySameShape(op, "the sums of chunks", chunks.getShape(),
+                         "chunks and columns", {rows, cols});
+}
+
 LogicalResult ColumnSumOp::verify() {
   return verifyColumnSum(*this, getLogicalShape(getInput().getType()),
                          getResult().getType());
@@ -559,6 +575,21 @@ LogicalResult QuantizeIntoOp::verify() {
   ShapedType input = getInputType();
   LayoutAttr layout = getLayout(getQuantizer(), input.getElementType());
   TypeRange inners = getOuts().getTypes();
+  if (getColumnSum()) {
+    if (!getQuantizer().fusesColumnSum())
+      return emitOpError() << "expected a quantizer that sums columns, but got "
+                           << getQuantizer();
+    if (getNoop())
+      return emitOpError("expected no 'noop' with 'column_sum', but got both");
+    if (inners.size() < 3)
+      return emitOpError() << "expected inner tensors, the sum and room for the "
+                              "sums of chunks as 'outs', but got "
+                           << inners.size() << " operands";
+    if (failed(verifyColumnSumOuts(*this, input.getShape(),
+                                   inners[inners.size() - 2], inners.back())))
+      return failure();
+    inners = inners.drop_back(2);
+  }
   if (returnsAmax) {
     if (failed(verifyVectorOperand(*this, "amax out", inners.back(), 1,
                                    Float32Type::get(getContext()))))
@@ -655,18 +686,8 @@ LogicalResult ColumnSumIntoOp::verify() {
   if (failed(verifyInto(*this, getOperands(), getOuts().getTypes())) ||
       failed(verifyProducer(*this)))
     return failure();
-  ShapedType input = getInputType();
-  auto sum = cast<ShapedType>(getOuts()[0].getType());
-  auto chunks = cast<ShapedType>(getOuts()[1].getType());
-  if (failed(verifyColumnSum(*this, input.getShape(), sum)))
-    return failure();
-  if (!chunks.getElementType().isF32())
-    return emitOpError() << "expected f32 sums of chunks, but got " << chunks;
-  auto [rows, cols] = *getFlattenedExtents(input.getShape());
-  if (!ShapedType::isDynamic(rows))
-    rows = llvm::divideCeilSigned(rows, columnSumChunk);
-  return verifySameShape(*this, "the sums of chunks", chunks.getShape(),
-                         "chunks and columns", {rows, cols});
+  return verifyColumnSumOuts(*this, getInputType().getShape(),
+                             getOuts()[0].getType(), getOuts()[1].getType());
 }
 
 void UpdateScaleIntoOp::getEffects(Effects &effects) {

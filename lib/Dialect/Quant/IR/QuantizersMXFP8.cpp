@@ -39,6 +39,8 @@ SmallVector<StringAttr> MXFP8Attr::getGemmOrderedInners() const {
   return getNames(getContext(), {"rowwise_scale_inv", "columnwise_scale_inv"});
 }
 
+bool MXFP8Attr::fusesColumnSum() const { return true; }
+
 LayoutAttr MXFP8Attr::computeLayout(Type) const {
   LayoutBuilder b(getContext());
   Type e8m0 = Float8E8M0FNUType::get(getContext());

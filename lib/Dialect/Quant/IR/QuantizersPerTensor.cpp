@@ -198,6 +198,11 @@ Float8DelayedScalingAttr::getQuantizeConstraints() const {
   return {};
 }
 
+bool Float8DelayedScalingAttr::fusesColumnSum() const {
+  // Kernels without transposed data do not work on rows.
+  return hasColumnwise() && !getNonTnGemm();
+}
+
 QuantizeSignature Float8DelayedScalingAttr::getQuantizeSignature() const {
   QuantizeSignature signature;
   signature.takesScale = true;

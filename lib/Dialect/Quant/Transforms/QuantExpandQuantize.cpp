@@ -189,7 +189,8 @@ struct ExpandQuantizeOp : OpConversionPattern<QuantizeOp> {
     auto quantize = QuantizeIntoOp::create(
         rewriter, loc, TypeRange(ValueRange(outs)), type.getQuantizer(), input,
         first(adaptor.getNoop()), first(adaptor.getScale()),
-        amaxes, first(adaptor.getRng()), outs, /*indexing_maps=*/ArrayAttr());
+        amaxes, first(adaptor.getRng()), outs, /*indexing_maps=*/ArrayAttr(),
+        /*column_sum=*/UnitAttr());
     copyDiscardableAttrs(op, quantize);
 
     SmallVector<SmallVector<Value>> replacements(1);

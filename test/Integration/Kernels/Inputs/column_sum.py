@@ -60,8 +60,9 @@ class Test:
         self.failures = self.count = 0
 
     def check(self, shape, dtype, sum_dtype, is_dynamic=False, offset=0,
-              special=False, kernel=None):
-        what = f"{shape} {dtype} {sum_dtype} {is_dynamic} {offset} {special}"
+              special=False, kernel=None, quantizer=None):
+        what = (f"{shape} {dtype} {sum_dtype} {is_dynamic} {offset} {special}"
+                + (f" {quantizer}" if quantizer else ""))
         random = np.random.default_rng(len(what))
         x = random.standard_normal(shape)
         x *= 2.0 ** random.integers(-9, 9, (*shape[:-1], 1))
@@ -85,10 +86,23 @@ class Test:
     : {buffer} to {flat}
   %x = tensor.expand_shape %flat [{groups}] output_shape {list(shape)}
     : {flat} into {tensor}"""
+        values, types = "%s", result
+        if quantizer:
+            # Of the same input: the quantize makes the sum.
+            quantized = f"!te_quant.tensor<{dims}x{dtype}, {quantizer}>"
+            scale, scale_type = "", ""
+            if "delayed" in quantizer:
+                body += "\n  %scale = arith.constant dense<3.0> : tensor<1xf32>"
+                scale, scale_type = " scale(%scale)", ", tensor<1xf32>"
+            body += (f"\n  %q{':2' if scale else ''} = te_quant.quantize %x"
+                     f"{scale} : {tensor}{scale_type} -> "
+                     f"{quantized}{scale_type}")
+            values += ", %q#0" if scale else ", %q"
+            types += f", {quantized}"
         module = f"""
-func.func @main({argument}) -> {result} {{{body}
+func.func @main({argument}) -> ({types}) {{{body}
   %s = te_quant.column_sum %x : {tensor} -> {result}
-  return %s : {result}
+  return {values} : {types}
 }}
 """
         shutil.rmtree(self.work, ignore_errors=True)
@@ -111,9 +125,52 @@ func.func @main({argument}) -> {result} {{{body}
             kernels = list(json.load(file)["kernels"])
         self.count += 1
         if (not is_equal(found, narrow(sums, sum_dtype), sum_dtype)
-                or kernel and kernel not in kernels):
+                or kernel and kernel not in kernels
+                or quantizer and any("chunks" in name for name in kernels)):
             self.failures += 1
             print("FAILED", what, kernels)
+
+
+def check_quantizers(test):
+    """Sums that the kernels make which quantize."""
+    mxfp8 = lambda usage, more="": (
+        f"#te_quant.mxfp8<f8E4M3FN, usage = {usage}{more}>")
+    prefix = "quantize_mxfp8_e4m3_"
+    for usage in ("rowwise", "columnwise", "both"):
+        for more, name in (
+                ("", ""), (", with_2d_quantization = true", "_2d"),
+                (", optimize_for_gemm = true", "_swizzled")):
+            for dtype in ("bf16", "f32"):
+                test.check((96, 160), dtype, "f32",
+                           quantizer=mxfp8(usage, more), special=True,
+                           kernel=f"{prefix}{dtype}_{usage}{name}_sums_v16")
+            test.check((2, 64, 96), "f16", "bf16", offset=1,
+                       quantizer=mxfp8(usage, more),
+                       kernel=f"{prefix}f16_{usage}{name}_sums_v1")
+    test.check((3, 32, 96), "bf16", "bf16", is_dynamic=True,
+               quantizer=mxfp8("both"))
+    # Blocks leave one extent free.
+    test.check((37, 160), "bf16", "f16", quantizer=mxfp8("rowwise"))
+    test.check((64, 37), "bf16", "f32", quantizer=mxfp8("columnwise"))
+    test.check((64, 40), "bf16", "f32", quantizer=mxfp8("columnwise"))
+    # More chunks than padding of scales to 128 rows, and several tiles.
+    test.check((32 * 17, 288), "bf16", "f32",
+               quantizer=mxfp8("both", ", optimize_for_gemm = true"))
+    delayed = "#te_quant.float8_delayed_scaling<f8E4M3FN>"
+    prefix = "quantize_float8_delayed_scaling_e4m3_"
+    for dtype in ("bf16", "f32"):
+        test.check((336, 144), dtype, "f32", quantizer=delayed, special=True,
+                   kernel=f"{prefix}{dtype}_both_sums_v16")
+        test.check((337, 77), dtype, "f32", quantizer=delayed,
+                   kernel=f"{prefix}{dtype}_both_sums_v1")
+    test.check((2, 80, 48), "f16", "bf16", is_dynamic=True,
+               quantizer=delayed.replace(">", ", usage = columnwise>"))
+    # No rows: nothing is quantized, but the sums are zero.
+    for quantizer in (mxfp8("both"), delayed):
+        test.check((0, 64), "bf16", "bf16", is_dynamic=True,
+                   quantizer=quantizer)
+        test.check((64, 0), "bf16", "bf16", is_dynamic=True,
+                   quantizer=quantizer)
 
 
 def main():
@@ -136,6 +193,7 @@ def main():
     # No rows give zeros, no columns nothing.
     test.check((0, 48), "bf16", "bf16", is_dynamic=True)
     test.check((48, 0), "bf16", "bf16", is_dynamic=True)
+    check_quantizers(test)
     print(f"{test.count - test.failures} of {test.count} sums are equal")
     return 1 if test.failures else 0
 

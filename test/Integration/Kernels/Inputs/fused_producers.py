@@ -34,6 +34,8 @@ FAMILIES = {
     # Not a quantizer: the sum over rows.
     "column_sum": None,
 }
+# These also sum the columns of what they quantize.
+WITH_SUMS = ("delayed", "mxfp8", "mxfp8_2d")
 BF16_ONLY = ("nvfp4_rht", "nvfp4_rows")
 
 
@@ -116,7 +118,8 @@ class Test:
         self.te_opt, self.te_run, self.work = te_opt, te_run, work
         self.failures = self.count = 0
 
-    def module(self, family, producer, shape, dtype, is_dynamic, offset):
+    def module(self, family, producer, shape, dtype, is_dynamic, offset,
+               with_sums):
         rank = len(shape)
         tensor = "x".join(["?" if is_dynamic else str(d) for d in shape])
         dims = {"all": list(shape), "cols": [shape[-1]],
@@ -193,6 +196,10 @@ class Test:
             body.append(f"%q = te_quant.quantize %y : {output} -> {result}")
         values = ", ".join(["%q", "%amax"][:results])
         kinds = ", ".join([result, "tensor<1xf32>"][:results])
+        if with_sums:
+            sums = f"tensor<{'?' if is_dynamic else shape[-1]}x{dtype}>"
+            body.append(f"%sums = te_quant.column_sum %y : {output} -> {sums}")
+            values, kinds = f"{values}, %sums", f"{kinds}, {sums}"
         lines = "\n".join(body)
         return (f"func.func @main({', '.join(arguments)}) -> ({kinds}) {{\n"
                 f"{lines}\n  return {values} : {kinds}\n}}\n", inputs)
@@ -224,11 +231,11 @@ class Test:
                 for row in rows], kernels
 
     def check(self, family, name, shape, dtype, is_dynamic=False, offset=0,
-              variant=None):
+              variant=None, with_sums=False):
         what = " ".join(map(str, (family, name, shape, dtype, is_dynamic,
-                                  offset)))
+                                  offset, with_sums)))
         module, inputs = self.module(family, producers(dtype)[name], shape,
-                                     dtype, is_dynamic, offset)
+                                     dtype, is_dynamic, offset, with_sums)
         fused, kernels = self.run(module, inputs, fuse=True)
         plain, plain_kernels = self.run(module, inputs, fuse=False)
         self.count += 1
@@ -243,9 +250,10 @@ class Test:
             if "_fused_" not in kernel and not kernel.startswith(
                     ("zero_", "column_sum_" + dtype)):
                 errors.append(f"{kernel} ran with fusion")
-        if len(plain_kernels) != len(kernels) + 1:
-            errors.append(f"expected one kernel less than {plain_kernels}, "
-                          f"but got {kernels}")
+        # The producer, and what sums chunks.
+        if len(plain_kernels) != len(kernels) + 1 + with_sums:
+            errors.append(f"expected {1 + with_sums} kernels less than "
+                          f"{plain_kernels}, but got {kernels}")
         if variant and not any("_fused_" in kernel and kernel.endswith(variant)
                                for kernel in kernels):
             errors.append(f"expected kernels {variant}, but ran {kernels}")
@@ -270,6 +278,13 @@ def main():
             else:
                 test.check(family, name, (3, 32, 96), dtype, is_dynamic=True,
                            variant="_v16")
+        if family in WITH_SUMS:
+            test.check(family, "gelu_f32", (3, 32, 96), "bf16", variant="_v16",
+                       is_dynamic=True, with_sums=True)
+            test.check(family, "silu", (160, 224), "f32", variant="_v16",
+                       with_sums=True)
+            test.check(family, "scales", (64, 96), "f16", offset=1,
+                       variant="_v1", with_sums=True)
         # The generic kernels.
         test.check(family, "scales", (32, 96), "bf16", offset=1, variant="_v1")
         test.check(family, "gelu_f32", (64, 32), "bf16", offset=1, variant="_v1")

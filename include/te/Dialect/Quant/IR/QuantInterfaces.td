@@ -97,6 +97,10 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
         region of a `quantize_into`.
       }], "bool", "fusesProducers", (ins), [{}],
       [{ return !$_attr.isIdentity(); }]>,
+    InterfaceMethod<[{
+        Whether what quantizes the tensor can also sum its columns, by the flag
+        `column_sum` of a `quantize_into`.
+      }], "bool", "fusesColumnSum", (ins), [{}], [{ return false; }]>,
 
     InterfaceMethod<[{
         Extents that must be multiples of a block for a tensor to be gathered

@@ -418,6 +418,10 @@ def TEQuant_QuantizeIntoOp : TEQuant_FusedInputOp<"quantize_into"> {
     The region has arithmetic on scalars only, of `arith`, `math` and
     `te_quant.cast`, and sees nothing from outside.
 
+    With `column_sum` the last two `outs` are those of a `column_sum_into` of the
+    same input, with the same bits. Only for quantizers whose kernels do it, and
+    not with `noop`, as a sum is not skipped.
+
     Example:
 
     ```mlir
@@ -440,6 +444,13 @@ def TEQuant_QuantizeIntoOp : TEQuant_FusedInputOp<"quantize_into"> {
       } -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
       return %r#0, %r#1 : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
     }
+    func.func @column_sum(%x: tensor<32x64xbf16>, %d: tensor<32x64xf8E4M3FN>, %s: tensor<128x4xf8E8M0FNU>,
+                          %sum: tensor<64xbf16>, %c: tensor<1x64xf32>) -> tensor<64xbf16> {
+      %r:4 = te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%x : tensor<32x64xbf16>)
+        outs(%d, %s, %sum, %c : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>, tensor<64xbf16>, tensor<1x64xf32>) column_sum
+        -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>, tensor<64xbf16>, tensor<1x64xf32>
+      return %r#2 : tensor<64xbf16>
+    }
     ```
   }];
   let arguments = (ins
@@ -450,7 +461,8 @@ def TEQuant_QuantizeIntoOp : TEQuant_FusedInputOp<"quantize_into"> {
     Variadic<TEQuant_TensorOrMemRef>:$amax,
     Optional<TEQuant_TensorOrMemRef>:$rng,
     Variadic<TEQuant_TensorOrMemRef>:$outs,
-    OptionalAttr<AffineMapArrayAttr>:$indexing_maps
+    OptionalAttr<AffineMapArrayAttr>:$indexing_maps,
+    UnitAttr:$column_sum
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
@@ -459,7 +471,7 @@ def TEQuant_QuantizeIntoOp : TEQuant_FusedInputOp<"quantize_into"> {
     (`scale` `(` $scale^ `:` type($scale) `)`)?
     (`amax` `(` $amax^ `:` type($amax) `)`)?
     (`rng` `(` $rng^ `:` type($rng) `)`)?
-    `outs` `(` $outs `:` type($outs) `)` attr-dict
+    `outs` `(` $outs `:` type($outs) `)` (`column_sum` $column_sum^)? attr-dict
     (`fuse` (`maps` $indexing_maps^)? $producer^)? (`->` type($results)^)?
   }];
   let extraClassDeclaration = dpsDeclaration # [{

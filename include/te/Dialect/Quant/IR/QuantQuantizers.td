@@ -72,6 +72,10 @@ defvar declareSumsRows = [{
     bool sumsRowsWhenQuantizing() const { return true; }
 }];
 
+defvar declareFusesColumnSum = [{
+    bool fusesColumnSum() const;
+}];
+
 defvar declareGemmOperand = [{
     std::optional<GemmOperand> getGemmOperand(Usage direction) const;
 }];
@@ -121,7 +125,7 @@ def TEQuant_Float8DelayedScalingAttr
     : TEQuant_QuantizerAttr<"Float8DelayedScaling",
         "float8_delayed_scaling",
         !strconcat(declareSignature, declareGemmOperand, declareSumsRows,
-                   declareQuantizedGather, declareNonTNGemm)> {
+                   declareFusesColumnSum, declareQuantizedGather, declareNonTNGemm)> {
   let summary = "per-tensor FP8 with a scale from the history of amaxes";
   let description = [{
     Inner tensors as `float8_current_scaling`. The scale is an operand of
@@ -187,7 +191,7 @@ def TEQuant_Float8BlockScalingAttr
 
 def TEQuant_MXFP8Attr : TEQuant_QuantizerAttr<"MXFP8", "mxfp8",
     !strconcat(declareGemmOrderedInners, declareGemmOperand, declareSumsRows,
-               declareQuantizedGather)> {
+               declareFusesColumnSum, declareQuantizedGather)> {
   let summary = "FP8 with an E8M0 scale for each block of 32";
   let description = [{
     A block is 32 columns of a row (rowwise) or 32 rows of a column

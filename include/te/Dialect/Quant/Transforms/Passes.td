@@ -351,6 +351,45 @@ def QuantFuseProducersPass
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def QuantFuseColumnSumsPass
+    : Pass<"te-quant-fuse-column-sums", "::mlir::func::FuncOp"> {
+  let summary = "let a quantize sum the columns that it reads";
+  let description = [{
+    Before: a `quantize_into` and a `column_sum_into` on tensors in one block,
+    whose inputs, maps and regions are the same. After: one `quantize_into` with
+    `column_sum`, in the place of the first of the two. The input is read once;
+    the bits are the same.
+
+    ```mlir
+    #q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>
+    func.func @f(%x: tensor<32x64xbf16>, %d: tensor<32x64xf8E4M3FN>, %s: tensor<128x4xf8E8M0FNU>, %b: tensor<64xbf16>,
+                 %c: tensor<1x64xf32>) -> (tensor<32x64xf8E4M3FN>, tensor<64xbf16>) {
+      %q:2 = te_quant.quantize_into #q ins(%x : tensor<32x64xbf16>)
+        outs(%d, %s : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+      %r:2 = te_quant.column_sum_into ins(%x : tensor<32x64xbf16>)
+        outs(%b, %c : tensor<64xbf16>, tensor<1x64xf32>) -> tensor<64xbf16>, tensor<1x64xf32>
+      return %q#0, %r#0 : tensor<32x64xf8E4M3FN>, tensor<64xbf16>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    #q = #te_quant.mxfp8<f8E4M3FN, usage = rowwise>
+    func.func @f(%x: tensor<32x64xbf16>, %d: tensor<32x64xf8E4M3FN>, %s: tensor<128x4xf8E8M0FNU>, %b: tensor<64xbf16>,
+                 %c: tensor<1x64xf32>) -> (tensor<32x64xf8E4M3FN>, tensor<64xbf16>) {
+      %q:4 = te_quant.quantize_into #q ins(%x : tensor<32x64xbf16>)
+        outs(%d, %s, %b, %c : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>, tensor<64xbf16>, tensor<1x64xf32>) column_sum
+        -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>, tensor<64xbf16>, tensor<1x64xf32>
+      return %q#0, %q#2 : tensor<32x64xf8E4M3FN>, tensor<64xbf16>
+    }
+    ```
+
+    Quantizers whose kernels do not sum columns, and a `quantize_into` with
+    `noop`, are left alone.
+  }];
+}
+
 def QuantTieResultsPass : Pass<"te-quant-tie-results", "::mlir::ModuleOp"> {
   let summary = "take results that are an argument's buffer out of signatures";
   let description = [{
