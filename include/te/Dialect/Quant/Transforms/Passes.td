@@ -302,6 +302,210 @@ def QuantDumpPlanPass : Pass<"te-quant-dump-plan", "::mlir::ModuleOp"> {
   }];
 }
 
+defvar fourOverSixScopes = [{::llvm::cl::values(
+    clEnumValN(::te::quant::FourOverSixScope::None, "none", "no role"),
+    clEnumValN(::te::quant::FourOverSixScope::Weights, "weights", "weights"),
+    clEnumValN(::te::quant::FourOverSixScope::Activations, "activations",
+               "inputs"),
+    clEnumValN(::te::quant::FourOverSixScope::All, "all", "both"))}];
+
+defvar powersOfTwo = [{::llvm::cl::values(
+    clEnumValN(::te::quant::PowerOfTwo::Default, "default",
+               "on for float8_block, off for float8_current"),
+    clEnumValN(::te::quant::PowerOfTwo::Off, "off", "any scale"),
+    clEnumValN(::te::quant::PowerOfTwo::On, "on", "powers of two"))}];
+
+def QuantApplyRecipePass : Pass<"te-quant-apply-recipe", "::mlir::ModuleOp"> {
+  let summary = "give linear layers the quantizers of a recipe";
+  let description = [{
+    Before: linear layers in high precision, as `te_quant.linear` and
+    `te_quant.linear_backward` without quantizers or as linalg contractions.
+    After: those that qualify have the recipe's quantizers; about each of the
+    others a remark says why it stays as it is.
+
+    ```mlir
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<64x32xbf16> {
+      %y = te_quant.linear %x, %w {is_grad_enabled = false} : tensor<64x128xbf16>, tensor<32x128xbf16>
+      return %y : tensor<64x32xbf16>
+    }
+    ```
+
+    becomes, with `recipe=mxfp8`,
+
+    ```mlir
+    #mx = #te_quant.mxfp8<f8E4M3FN, internal = true>
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<64x32xbf16> {
+      %y = te_quant.linear %x, %w {input_quantizer = #mx, is_grad_enabled = false, weight_quantizer = #mx}
+        : tensor<64x128xbf16>, tensor<32x128xbf16>
+      return %y : tensor<64x32xbf16>
+    }
+    ```
+
+    A contraction (`linalg.matmul`, `contract`, `generic`, with any maps) becomes
+    a layer without gradients if
+
+    * it sums products of f32, bf16 or f16 into an init that is zero;
+    * one dim is contracted, and the result has rank 2 or more;
+    * the operand with the result's last dim has rank 2: that is the weight,
+      which must be an argument of the function, a constant or a global, or one
+      of these transposed, reshaped or cast. A weight that is `(in, out)` is
+      transposed first. The other operand has the result's other dims in order.
+
+    An addition of a vector along the last dim (`linalg.generic`, `linalg.add`
+    or `arith.addf`, with `linalg.broadcast`), if it alone reads the product, is
+    the bias. It is then added in f32, before the one rounding.
+
+    Backward follows its layer: a `linear_backward` whose saved operands are
+    those of a `linear` before it in the block takes the slots that it saves
+    once it is quantized. Both get quantizers or none. `output_quantizer` and
+    `grad_input_quantizer` are not a recipe's business.
+
+    What a quantizer takes at run time becomes arguments of the function, after
+    those that it has: `tensor<1xf32>` with `te_quant.scale = "<role>"` for each
+    tensor with delayed scaling, whose amax is a new result with
+    `te_quant.amax = "<role>"`, in the same order; and for stochastic rounding
+    one `tensor<2xi64>` (seed and offset) with `te_quant.rng`, of which each
+    layer takes a part of its own. A layer that needs one must be in the only
+    block of a function that nothing in the module calls. Margin, history and
+    algorithm of delayed scaling are the business of whoever updates the scales.
+
+    | option | meaning |
+    |---|---|
+    | `recipe` | `mxfp8`, `float8_current`, `float8_block`, `nvfp4`, `delayed` |
+    | `format` | `e4m3` or `hybrid` (gradients are E5M2); else hybrid for float8_current and delayed, E4M3 for the others |
+    | `chip` | leaves all layers as they are where it has no GEMMs for the recipe; sets `non_tn_gemm` as te-quant-set-target does |
+    | `optimize-for-gemm` | scales in the order of tensor cores where layers ask for it |
+    | `backward-override` | `none`, `high_precision`, `dequantized`; none only with delayed |
+    | `weight-2d` | mxfp8: tiles of 32x32 for weights |
+    | `input-pow2`, `weight-pow2`, `grad-pow2` | float8_current (off) and float8_block (on): scales that are powers of two |
+    | `input-epsilon`, `weight-epsilon`, `grad-epsilon` | the same: the least amax |
+    | `input-block-dim`, `weight-block-dim`, `grad-block-dim` | float8_block: blocks of 1 dim (inputs, gradients) or 2 (weights); 2 for one role at most |
+    | `disable-rht`, `disable-stochastic-rounding`, `disable-2d` | nvfp4 without the Hadamard transform of inputs and gradients, rounding of gradients, tiles of weights |
+    | `four-over-six` | nvfp4: `none`, `weights`, `activations`, `all`; activations need `disable-rht` |
+    | `four-over-six-e4m3-256` | of these, whose scales are at most 256 instead of 448: `all` unless given |
+    | `row-scaled-activations` | nvfp4: an amax for each row of inputs; needs `disable-rht` |
+  }];
+  let options = [
+    Option<"recipe", "recipe", "::te::quant::RecipeKind",
+           "::te::quant::RecipeKind::MXFP8", "Which recipe",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::RecipeKind::MXFP8, "mxfp8",
+                          "FP8 with E8M0 scales of 32 values"),
+               clEnumValN(::te::quant::RecipeKind::Float8Current,
+                          "float8_current", "FP8, a scale for each tensor"),
+               clEnumValN(::te::quant::RecipeKind::Float8Block, "float8_block",
+                          "FP8 with f32 scales of 128 or 128x128 values"),
+               clEnumValN(::te::quant::RecipeKind::NVFP4, "nvfp4",
+                          "FP4 with E4M3 scales of 16 values"),
+               clEnumValN(::te::quant::RecipeKind::Delayed, "delayed",
+                          "FP8, scales from earlier steps"))}]>,
+    Option<"format", "format", "::te::quant::RecipeFormat",
+           "::te::quant::RecipeFormat::Default", "Formats of 8 bits",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::RecipeFormat::Default, "default",
+                          "the recipe's own"),
+               clEnumValN(::te::quant::RecipeFormat::E4M3, "e4m3",
+                          "E4M3 everywhere"),
+               clEnumValN(::te::quant::RecipeFormat::Hybrid, "hybrid",
+                          "E4M3, and E5M2 for gradients"))}]>,
+    Option<"chip", "chip", "std::string", "\"\"", "The chip to compile for">,
+    Option<"optimizeForGemm", "optimize-for-gemm", "bool", "false",
+           "Scales in the order of tensor cores where layers ask for it">,
+    Option<"backwardOverride", "backward-override",
+           "::te::quant::BackwardOverride",
+           "::te::quant::BackwardOverride::None", "Precision of backward",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::BackwardOverride::None, "none",
+                          "quantized"),
+               clEnumValN(::te::quant::BackwardOverride::HighPrecision,
+                          "high_precision", "the original operands"),
+               clEnumValN(::te::quant::BackwardOverride::Dequantized,
+                          "dequantized", "what was quantized, decoded"))}]>,
+    Option<"weight2D", "weight-2d", "bool", "false",
+           "mxfp8: tiles of 32x32 for weights">,
+    Option<"inputPow2", "input-pow2", "::te::quant::PowerOfTwo",
+           "::te::quant::PowerOfTwo::Default",
+           "Scales that are powers of two", powersOfTwo>,
+    Option<"weightPow2", "weight-pow2", "::te::quant::PowerOfTwo",
+           "::te::quant::PowerOfTwo::Default",
+           "Scales that are powers of two", powersOfTwo>,
+    Option<"gradPow2", "grad-pow2", "::te::quant::PowerOfTwo",
+           "::te::quant::PowerOfTwo::Default",
+           "Scales that are powers of two", powersOfTwo>,
+    Option<"inputEpsilon", "input-epsilon", "double", "0.0", "The least amax">,
+    Option<"weightEpsilon", "weight-epsilon", "double", "0.0", "The least amax">,
+    Option<"gradEpsilon", "grad-epsilon", "double", "0.0", "The least amax">,
+    Option<"inputBlockDim", "input-block-dim", "int64_t", "1",
+           "float8_block: dims of a block">,
+    Option<"weightBlockDim", "weight-block-dim", "int64_t", "2",
+           "float8_block: dims of a block">,
+    Option<"gradBlockDim", "grad-block-dim", "int64_t", "1",
+           "float8_block: dims of a block">,
+    Option<"disableRHT", "disable-rht", "bool", "false",
+           "nvfp4: no Hadamard transform">,
+    Option<"disableStochasticRounding", "disable-stochastic-rounding", "bool",
+           "false", "nvfp4: round gradients to nearest">,
+    Option<"disable2D", "disable-2d", "bool", "false",
+           "nvfp4: no tiles of weights">,
+    Option<"fourOverSix", "four-over-six", "::te::quant::FourOverSixScope",
+           "::te::quant::FourOverSixScope::None", "nvfp4: roles that choose between 4 and 6",
+           fourOverSixScopes>,
+    Option<"fourOverSixE4M3256", "four-over-six-e4m3-256", "::te::quant::FourOverSixScope",
+           "::te::quant::FourOverSixScope::All", "Of these, those with scales of at most 256",
+           fourOverSixScopes>,
+    Option<"rowScaledActivations", "row-scaled-activations", "bool", "false",
+           "nvfp4: an amax for each row of inputs">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::te::quant::TEQuantDialect"
+  ];
+}
+
+def QuantPrintMemoryPass : Pass<"te-quant-print-memory", "::mlir::ModuleOp"> {
+  let summary = "print what linear layers keep for backward";
+  let description = [{
+    Changes nothing. Writes to standard output, for each `te_quant.linear` in the
+    order of the module and for all of them, the bytes that it keeps for
+    backward, which a recipe can be chosen by without a GPU. All of it is made
+    by forward, so `linear_backward` does not count.
+
+    | line | meaning |
+    |---|---|
+    | `saved` | the slots that are values of their own, every inner tensor with its padding |
+    | `aliased` | slots that name an operand or the workspace, which exist anyway: not in `saved` |
+    | `workspace` | the cached quantized weight, given or returned |
+    | `bf16` | the bytes of the saved slots as bf16 tensors, for comparison with `saved` |
+
+    A layer in bf16 keeps the input and the weight by name, so that the figure
+    for it is `aliased`. In the sum a value that several layers name counts once.
+    Where dims are dynamic, bytes are `dynamic` (null in JSON), and the shapes of
+    inner tensors are expressions over `d0, d1, ...`, the dims of the slot.
+
+    | option | meaning |
+    |---|---|
+    | `format` | `text` (default): a table; `json`: an object with `layers` and `total` |
+
+    ```
+    f: te_quant.linear
+      saved input: !te_quant.tensor<64x128xbf16, #te_quant.mxfp8<f8E4M3FN, usage = columnwise, internal = true>>
+        columnwise_data  (64, 128)  f8E4M3FN  8192
+        columnwise_scale_inv  (4, 128)  f8E8M0FNU  512
+      aliased weight as 'weight': 8192
+      saved 8704 bytes, bf16 16384 (53.1%), aliased 8192, workspace 0
+    ```
+  }];
+  let options = [
+    Option<"format", "format", "::te::quant::LayoutFormat",
+           "::te::quant::LayoutFormat::Text", "What to write",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::LayoutFormat::Text, "text",
+                          "a table for people"),
+               clEnumValN(::te::quant::LayoutFormat::JSON, "json",
+                          "an object for tools"))}]>
+  ];
+}
+
 def QuantFuseProducersPass
     : Pass<"te-quant-fuse-producers", "::mlir::func::FuncOp"> {
   let summary = "move what makes the input of a quantize into the op";
