@@ -145,7 +145,8 @@ static KernelSpec getTotalSpec(unsigned numPointers, unsigned sum,
 
 FailureOr<func::FuncOp> te::quant::makeQuantizeLaunch(
     QuantizeIntoOp op, std::string name,
-    function_ref<SmallVector<KernelSpec>()> getStages, KernelContext &context) {
+    function_ref<SmallVector<KernelSpec, 0>()> getStages,
+    KernelContext &context) {
   unsigned numPointers = op->getNumOperands();
   Type dtype;
   if (op.getColumnSum()) {
@@ -154,7 +155,7 @@ FailureOr<func::FuncOp> te::quant::makeQuantizeLaunch(
   }
   if (func::FuncOp launch = context.lookupLaunch(name))
     return launch;
-  SmallVector<KernelSpec> stages = getStages();
+  SmallVector<KernelSpec, 0> stages = getStages();
   if (dtype)
     stages.push_back(getTotalSpec(numPointers, numPointers - 2, dtype));
   return context.makeLaunch(op.getLoc(), name, stages);

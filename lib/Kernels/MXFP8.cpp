@@ -614,7 +614,7 @@ struct MXFP8Kernels
     Quantize config(cast<MXFP8Attr>(attr), op);
     return makeQuantizeLaunch(
         op, config.getName(),
-        [&] { return SmallVector<KernelSpec>{config.getSpec()}; }, context);
+        [&] { return SmallVector<KernelSpec, 0>{config.getSpec()}; }, context);
   }
 
   FailureOr<func::FuncOp> emitDequantize(Attribute attr, DequantizeIntoOp op,

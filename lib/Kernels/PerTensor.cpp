@@ -266,7 +266,7 @@ public:
   }
 
   std::string getName() const;
-  SmallVector<KernelSpec> getStages() const;
+  SmallVector<KernelSpec, 0> getStages() const;
 
 private:
   void emit(KernelBuilder &b, bool isVector) const;
@@ -297,7 +297,7 @@ std::string Quantize::getName() const {
   return name + input.getNameSuffix().str();
 }
 
-SmallVector<KernelSpec> Quantize::getStages() const {
+SmallVector<KernelSpec, 0> Quantize::getStages() const {
   KernelSpec spec;
   spec.name = getName();
   spec.input = input;

@@ -204,7 +204,7 @@ void emitChunkSum(KernelBuilder &b, mlir::Value tile, mlir::Type dtype,
 /// says its type.
 llvm::FailureOr<mlir::func::FuncOp> makeQuantizeLaunch(
     QuantizeIntoOp op, std::string name,
-    llvm::function_ref<llvm::SmallVector<KernelSpec>()> getStages,
+    llvm::function_ref<llvm::SmallVector<KernelSpec, 0>()> getStages,
     KernelContext &context);
 
 /// The offset of scale (i, j) in GEMM order, tiles of 128 by 4, where there are
