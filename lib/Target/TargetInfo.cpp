@@ -29,12 +29,6 @@ static constexpr TargetInfo targets[] = {
     {"sm_120a", "+ptx87", 188, true, true, true, false, false, true},
 };
 
-unsigned TargetInfo::getComputeCapability() const {
-  unsigned capability = 0;
-  chip.drop_front(chip.find('_') + 1).consumeInteger(10, capability);
-  return capability;
-}
-
 const TargetInfo *TargetInfo::lookup(llvm::StringRef chip) {
   const TargetInfo *entry = llvm::find_if(
       targets, [&](const TargetInfo &target) { return target.chip == chip; });

@@ -37,9 +37,6 @@ struct TargetInfo {
   /// bf16 and f16 (m16n8k16) every chip here multiplies.
   bool hasFP8Mma;
 
-  /// Ten times the compute capability: 89 for 8.9, 100 for 10.0.
-  unsigned getComputeCapability() const;
-
   /// The entry of `chip`, or null.
   static const TargetInfo *lookup(llvm::StringRef chip);
 

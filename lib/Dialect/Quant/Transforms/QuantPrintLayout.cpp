@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LayoutReport.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -23,8 +22,21 @@ using namespace mlir;
 using namespace te::quant;
 
 namespace {
-struct ValueRow : TensorReport {
+/// A size: a number, or an expression over the logical dims.
+using Size = std::variant<int64_t, std::string>;
+
+struct InnerRow {
+  StringRef name;
+  SmallVector<Size> shape;
+  Type elementType;
+  std::optional<int64_t> bytes;
+};
+
+struct ValueRow {
   std::string name;
+  TensorSpecType type;
+  SmallVector<InnerRow> inners;
+  std::optional<int64_t> bytes, nominalBytes;
 
   std::optional<double> getRatio() const {
     if (!bytes || !nominalBytes || *nominalBytes == 0)
@@ -33,6 +45,79 @@ struct ValueRow : TensorReport {
   }
 };
 } // namespace
+
+/// `rows` and `cols` of a layout in terms of the logical dims, which become the
+/// symbols of the result; what is static is folded.
+static AffineExpr substituteExtents(AffineExpr dim, ArrayRef<int64_t> shape) {
+  MLIRContext *context = dim.getContext();
+  auto get = [&](size_t index) {
+    int64_t size = shape[index];
+    return ShapedType::isDynamic(size) ? getAffineSymbolExpr(index, context)
+                                       : getAffineConstantExpr(size, context);
+  };
+  AffineExpr rows = getAffineConstantExpr(1, context), cols = rows;
+  for (size_t index = 0; index + 1 < shape.size(); ++index)
+    rows = rows * get(index);
+  if (!shape.empty())
+    cols = get(shape.size() - 1);
+  return dim.replaceSymbols({rows, cols});
+}
+
+static std::string printDim(AffineExpr expr) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printLayoutDim(os, expr, [](unsigned index) {
+    return "d" + std::to_string(index);
+  });
+  return text;
+}
+
+/// The shape of inner tensor `index`, as the layout evaluates it where static.
+static SmallVector<Size> describeShape(TensorSpecType type, unsigned index) {
+  LayoutAttr layout = type.getLayout();
+  ArrayRef<int64_t> logical = type.getShape();
+  SmallVector<int64_t> shape;
+  // The type's verifier has evaluated it already.
+  (void)layout.getShape(index, logical, shape);
+  SmallVector<Size> sizes;
+  auto add = [&](AffineExpr expr) {
+    int64_t size = shape[sizes.size()];
+    if (ShapedType::isDynamic(size))
+      sizes.push_back(printDim(expr));
+    else
+      sizes.push_back(size);
+  };
+  for (AffineExpr dim : layout.getShapes()[index].getResults()) {
+    if (isa<AffineDimExpr>(dim)) {
+      for (size_t leading = 0; leading + 1 < logical.size(); ++leading)
+        add(getAffineSymbolExpr(leading, type.getContext()));
+      continue;
+    }
+    // A shape with `leading` has rank 0 where the logical one has.
+    if (sizes.size() < shape.size())
+      add(substituteExtents(dim, logical));
+  }
+  return sizes;
+}
+
+static ValueRow describe(std::string name, TensorSpecType type) {
+  ValueRow row{std::move(name), type, {}, 0, {}};
+  row.nominalBytes = getSizeInBytes(type.getShape(), type.getNominalDtype());
+  for (auto [index, innerType] : llvm::enumerate(type.getInnerTypes())) {
+    auto tensor = cast<RankedTensorType>(innerType);
+    InnerRow inner{type.getLayout().getNames()[index].getValue(),
+                   describeShape(type, index), tensor.getElementType(),
+                   getSizeInBytes(tensor.getShape(), tensor.getElementType())};
+    int64_t total;
+    if (row.bytes && inner.bytes &&
+        !llvm::AddOverflow(*row.bytes, *inner.bytes, total))
+      row.bytes = total;
+    else
+      row.bytes = std::nullopt;
+    row.inners.push_back(std::move(inner));
+  }
+  return row;
+}
 
 /// All TensorSpec values below `module`, in its order.
 static SmallVector<ValueRow> collect(ModuleOp module) {
@@ -58,7 +143,7 @@ static SmallVector<ValueRow> collect(ModuleOp module) {
       value.printAsOperand(operandOs, state);
       os << StringRef(operand).ltrim('%');
     }
-    rows.push_back({describeTensor(type), name});
+    rows.push_back(describe(name, type));
   };
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (Value result : op->getResults())
@@ -75,6 +160,13 @@ static SmallVector<ValueRow> collect(ModuleOp module) {
 // Printing
 //===----------------------------------------------------------------------===//
 
+static std::string toString(Type type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  type.print(os);
+  return text;
+}
+
 static void printJSON(raw_ostream &os, ArrayRef<ValueRow> rows) {
   llvm::json::OStream json(os, /*IndentSize=*/2);
   auto attribute = [&](StringRef key, std::optional<int64_t> value) {
@@ -82,6 +174,17 @@ static void printJSON(raw_ostream &os, ArrayRef<ValueRow> rows) {
       json.attribute(key, *value);
     else
       json.attribute(key, nullptr);
+  };
+  auto printInner = [&](const InnerRow &inner) {
+    json.object([&] {
+      json.attribute("name", inner.name);
+      json.attributeArray("shape", [&] {
+        for (const Size &size : inner.shape)
+          std::visit([&](const auto &value) { json.value(value); }, size);
+      });
+      json.attribute("dtype", toString(inner.elementType));
+      attribute("bytes", inner.bytes);
+    });
   };
   json.array([&] {
     for (const ValueRow &row : rows)
@@ -96,8 +199,8 @@ static void printJSON(raw_ostream &os, ArrayRef<ValueRow> rows) {
                                         ? llvm::json::Value(quantizer)
                                         : llvm::json::Value(nullptr));
         json.attributeArray("inner", [&] {
-          for (const InnerReport &inner : row.inners)
-            printJSON(json, inner);
+          for (const InnerRow &inner : row.inners)
+            printInner(inner);
         });
         attribute("bytes", row.bytes);
         attribute("nominal_bytes", row.nominalBytes);
@@ -110,13 +213,28 @@ static void printJSON(raw_ostream &os, ArrayRef<ValueRow> rows) {
   os << "\n";
 }
 
+static std::string toText(const InnerRow &inner) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << '(';
+  llvm::interleaveComma(inner.shape, os, [&](const Size &size) {
+    std::visit([&](const auto &value) { os << value; }, size);
+  });
+  os << ')';
+  return text;
+}
+
+static std::string toText(std::optional<int64_t> bytes) {
+  return bytes ? std::to_string(*bytes) : "dynamic";
+}
+
 static void printText(raw_ostream &os, ArrayRef<ValueRow> rows) {
   // One set of columns for all values, so that they can be compared.
   size_t nameWidth = 0, shapeWidth = 0, typeWidth = 0, bytesWidth = 0;
   for (const ValueRow &row : rows) {
-    for (const InnerReport &inner : row.inners) {
+    for (const InnerRow &inner : row.inners) {
       nameWidth = std::max(nameWidth, inner.name.size());
-      shapeWidth = std::max(shapeWidth, toText(inner.shape).size());
+      shapeWidth = std::max(shapeWidth, toText(inner).size());
       typeWidth = std::max(typeWidth, toString(inner.elementType).size());
       bytesWidth = std::max(bytesWidth, toText(inner.bytes).size());
     }
@@ -131,8 +249,8 @@ static void printText(raw_ostream &os, ArrayRef<ValueRow> rows) {
   };
   for (const ValueRow &row : rows) {
     os << row.name << ": " << row.type << "\n";
-    for (const InnerReport &inner : row.inners) {
-      printRow(inner.name, toText(inner.shape), toString(inner.elementType),
+    for (const InnerRow &inner : row.inners) {
+      printRow(inner.name, toText(inner), toString(inner.elementType),
                toText(inner.bytes));
       os << "\n";
     }

@@ -9,19 +9,11 @@
 #define TE_DIALECT_QUANT_TRANSFORMS_PASSES_H
 
 #include "mlir/Pass/Pass.h"
-#include "te/Dialect/Quant/IR/Quant.h"
 
 namespace te::quant {
 
 /// What te-quant-print-layout writes.
 enum class LayoutFormat { Text, JSON };
-
-/// What te-quant-apply-recipe makes of a program.
-enum class RecipeKind { MXFP8, Float8Current, Float8Block, NVFP4, Delayed };
-/// Default: the recipe's own.
-enum class RecipeFormat { Default, E4M3, Hybrid };
-enum class PowerOfTwo { Default, Off, On };
-enum class FourOverSixScope { None, Weights, Activations, All };
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
