@@ -78,3 +78,12 @@ func.func @grouped_backward(%dy: tensor<8x32xf32>, %x: tensor<8x128xf32>, %w: te
     : tensor<8x32xf32>, tensor<8x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>, tensor<32x128xf32>
   return %d#2 : tensor<8x128xf32>
 }
+
+// CHECK-LABEL: func @layernorm_mlp_backward(
+// CHECK: %fc1_wgrad, %fc2_wgrad, %dgrad, %grad_gamma = te_quant.layernorm_mlp_backward %{{.*}} input(%{{.*}}) gamma(%{{.*}}) norm_output(%{{.*}}) weightmat1(%{{.*}}) weight1(%{{.*}}) hidden(%{{.*}}) activated(%{{.*}}) weightmat2(%{{.*}}) weight2(%{{.*}}) rsigma(%{{.*}}) {
+func.func @layernorm_mlp_backward(%dy: tensor<8x32xf32>, %x: tensor<8x128xf32>, %g: tensor<128xf32>, %w1: tensor<96x128xf32>, %w2: tensor<32x96xf32>, %h: tensor<8x96xf32>, %r: tensor<8xf32>) -> tensor<8x128xf32> {
+  %d:4 = te_quant.layernorm_mlp_backward %dy input(%x) gamma(%g) norm_output(%x) weightmat1(%w1) weight1(%w1) hidden(%h) activated(%h) weightmat2(%w2) weight2(%w2) rsigma(%r)
+    {normalization = #te_quant.normalization<RMSNorm>}
+    : tensor<8x32xf32>, tensor<8x128xf32>, tensor<128xf32>, tensor<8x128xf32>, tensor<96x128xf32>, tensor<96x128xf32>, tensor<8x96xf32>, tensor<8x96xf32>, tensor<32x96xf32>, tensor<32x96xf32>, tensor<8xf32>
+  return %d#2 : tensor<8x128xf32>
+}

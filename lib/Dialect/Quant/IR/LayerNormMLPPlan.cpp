@@ -147,3 +147,65 @@ FailureOr<LayerNormMLPPlan> te::quant::planLayerNormMLP(
       plan.fc1.takesRandomState || plan.fc2.takesRandomState;
   return plan;
 }
+
+FailureOr<LayerNormMLPBackwardPlan> te::quant::planLayerNormMLPBackward(
+    const LayerNormMLPConfig &config, const NormConfig &norm,
+    const LayerNormMLPBackwardOperands &operands, EmitError emitError) {
+  LayerNormMLPBackwardPlan plan;
+  plan.config2 = config.fc2;
+  plan.config2.inputRequiresGrad = true;
+  if (failed(verifyMLPConfig(config.fc1, emitError)))
+    return failure();
+  auto hidden = dyn_cast<RankedTensorType>(operands.hidden);
+  if (!hidden || hidden.getRank() < 2) {
+    emitError() << "expected 'hidden' of rank 2 or more, but got "
+                << operands.hidden;
+    return failure();
+  }
+  auto activated = inferActivated(hidden, config.activation, emitError);
+  if (failed(activated))
+    return failure();
+  auto emitSecond = [&] {
+    InFlightDiagnostic diag = emitError();
+    diag << "in 'fc2': ";
+    return diag;
+  };
+  auto second = planLinearBackward(plan.config2, operands.fc2, emitSecond);
+  if (failed(second))
+    return failure();
+  plan.fc2 = std::move(*second);
+  if (plan.fc2.dgrad != Type(*activated)) {
+    emitError() << "expected 'hidden' whose activation is of the type of its "
+                   "gradient, but got "
+                << *activated << " and " << plan.fc2.dgrad;
+    return failure();
+  }
+  plan.hidden = hidden;
+  auto emitFirst = [&] {
+    InFlightDiagnostic diag = emitError();
+    diag << "in 'fc1': ";
+    return diag;
+  };
+  LayerNormLinearBackwardOperands firstOperands = operands.fc1;
+  firstOperands.linear.dy = hidden;
+  auto first =
+      planLayerNormLinearBackward(config.fc1, norm, firstOperands, emitFirst);
+  if (failed(first))
+    return failure();
+  plan.fc1 = std::move(*first);
+
+  ModuleSignature &signature = plan.signature;
+  signature.add("fc1_wgrad", plan.fc1.linear.wgrad);
+  signature.add("fc2_wgrad", plan.fc2.wgrad);
+  signature.add("dgrad", plan.fc1.dgrad);
+  signature.add("fc1_grad_bias", plan.fc1.linear.gradBias);
+  signature.add("fc2_grad_bias", plan.fc2.gradBias);
+  signature.add("grad_gamma", plan.fc1.gradGamma);
+  signature.add("grad_beta", plan.fc1.gradBeta);
+  signature.addScales("fc1_", plan.fc1.linear.scaleRoles);
+  signature.addScales("fc2_", plan.fc2.scaleRoles);
+  signature.addAmaxes(hidden.getContext());
+  signature.takesRandomState =
+      plan.fc1.linear.takesRandomState || plan.fc2.takesRandomState;
+  return plan;
+}

@@ -122,6 +122,35 @@ static FailureOr<LayerNormMLPPlan> planModule(OpTy op, LayerNormMLPPlan *,
 }
 
 template <typename OpTy>
+static FailureOr<LayerNormMLPBackwardPlan>
+planModule(OpTy op, LayerNormMLPBackwardPlan *, EmitError emitError) {
+  LayerNormMLPConfig config = readMLPConfig(op);
+  config.fc1.fuseWgradAccumulation = config.fc2.fuseWgradAccumulation =
+      op.getFuseWgradAccumulation();
+  LayerNormMLPBackwardOperands operands;
+  operands.fc2 = {op.getDy().getType(),
+                  getTypeOrNull(op.getActivated()),
+                  getTypeOrNull(op.getWeightmat2()),
+                  op.getWeight2().getType(),
+                  getTypeOrNull(op.getBias2()),
+                  getTypeOrNull(op.getAccumulate2())};
+  operands.fc1.linear = {Type(),
+                         getTypeOrNull(op.getNormOutput()),
+                         getTypeOrNull(op.getWeightmat1()),
+                         op.getWeight1().getType(),
+                         getTypeOrNull(op.getBias1()),
+                         getTypeOrNull(op.getAccumulate1())};
+  operands.fc1.norm = {op.getInput().getType(), op.getGamma().getType(),
+                       getTypeOrNull(op.getBeta())};
+  operands.fc1.mu = getTypeOrNull(op.getMu());
+  operands.fc1.rsigma = op.getRsigma().getType();
+  operands.fc1.gradNormOutput = getTypeOrNull(op.getGradNormOutput());
+  operands.hidden = op.getHidden().getType();
+  return planLayerNormMLPBackward(config, readNormConfig(op), operands,
+                                  emitError);
+}
+
+template <typename OpTy>
 static FailureOr<GroupedLinearPlan> planModule(OpTy op, GroupedLinearPlan *,
                                                EmitError emitError) {
   GroupedLinearOperands operands;
@@ -212,6 +241,30 @@ static ModuleSyntax getSyntax(LayerNormMLPPlan *) {
           {0, 1, 2, 3}};
 }
 
+static ModuleSyntax getSyntax(LayerNormMLPBackwardPlan *) {
+  return {1,
+          {{"input", OperandGroup::One},
+           {"gamma", OperandGroup::One},
+           {"beta"},
+           {"norm_output"},
+           {"weightmat1"},
+           {"weight1", OperandGroup::One},
+           {"bias1"},
+           {"hidden", OperandGroup::One},
+           {"activated"},
+           {"weightmat2"},
+           {"weight2", OperandGroup::One},
+           {"bias2"},
+           {"mu"},
+           {"rsigma", OperandGroup::One},
+           {"grad_norm_output"},
+           {"accumulate1"},
+           {"accumulate2"},
+           getScaleGroup(),
+           {"rng"}},
+          {0, 1, 2, 6, 8, 11, 14}};
+}
+
 static ModuleSyntax getSyntax(GroupedLinearPlan *) {
   return {1,
           {{"weights", OperandGroup::Any},
@@ -292,6 +345,7 @@ static LogicalResult verifySkipUpdate(OpTy op) {
 TE_QUANT_MODULE_OP(LayerNormLinearOp, LayerNormLinearPlan)
 TE_QUANT_MODULE_OP(LayerNormLinearBackwardOp, LayerNormLinearBackwardPlan)
 TE_QUANT_MODULE_OP(LayerNormMLPOp, LayerNormMLPPlan)
+TE_QUANT_MODULE_OP(LayerNormMLPBackwardOp, LayerNormMLPBackwardPlan)
 TE_QUANT_MODULE_OP(GroupedLinearOp, GroupedLinearPlan)
 TE_QUANT_MODULE_OP(GroupedLinearBackwardOp, GroupedLinearBackwardPlan)
 
@@ -326,4 +380,9 @@ LogicalResult GroupedLinearOp::verify() {
 LogicalResult GroupedLinearBackwardOp::verify() {
   return verifyModule<GroupedLinearBackwardOp, GroupedLinearBackwardPlan>(
       *this, getSyntax(static_cast<GroupedLinearBackwardPlan *>(nullptr)));
+}
+
+LogicalResult LayerNormMLPBackwardOp::verify() {
+  return verifyModule<LayerNormMLPBackwardOp, LayerNormMLPBackwardPlan>(
+      *this, getSyntax(static_cast<LayerNormMLPBackwardPlan *>(nullptr)));
 }

@@ -74,6 +74,7 @@ public:
   }
 
   Value activate(Activation activation, Value x);
+  Value differentiate(Activation activation, Value x);
 
 private:
   OpBuilder &b;
@@ -106,6 +107,44 @@ Value Scalars::activate(Activation activation, Value x) {
     return mul(x, sigmoid(x));
   case Activation::GLU:
     return sigmoid(x);
+  }
+  return x;
+}
+
+/// The derivative of `activate`.
+Value Scalars::differentiate(Activation activation, Value x) {
+  Value one = constant(1);
+  auto sigmoidSlope = [&](Value s) { return mul(s, sub(one, s)); };
+  switch (activation) {
+  case Activation::GELU:
+  case Activation::GeGLU: {
+    Value square = mul(x, x), half = constant(0.5);
+    Value t = tanh(
+        mul(x, add(constant(0.79788456), mul(constant(0.03567741), square))));
+    Value slope =
+        add(constant(0.79788456), mul(constant(3 * 0.03567741), square));
+    Value outer = mul(mul(x, sub(one, mul(t, t))), slope);
+    return mul(half, add(add(one, t), outer));
+  }
+  case Activation::QGELU:
+  case Activation::QGeGLU: {
+    Value scaled = mul(constant(1.702), x);
+    Value s = sigmoid(scaled);
+    return add(s, mul(scaled, sigmoidSlope(s)));
+  }
+  case Activation::ReLU:
+  case Activation::ReGLU:
+    return ifPositive(x, one);
+  case Activation::SReLU:
+  case Activation::SReGLU:
+    return ifPositive(x, mul(constant(2), x));
+  case Activation::SiLU:
+  case Activation::SwiGLU: {
+    Value s = sigmoid(x);
+    return add(s, mul(x, sigmoidSlope(s)));
+  }
+  case Activation::GLU:
+    return sigmoidSlope(sigmoid(x));
   }
   return x;
 }
@@ -151,6 +190,9 @@ public:
                              Value x, Value gamma, Value mu, Value rsigma);
 
   Value activate(Activation activation, Value hidden, RankedTensorType type);
+
+  /// The gradient of `hidden` from that of what `activate` gives.
+  Value activateBackward(Activation activation, Value hidden, Value gradient);
 
   /// The sum of two tensors, rounded to `type`.
   Value sum(RankedTensorType type, Value x, Value y);
@@ -442,6 +484,44 @@ Value ModuleEmitter::activate(Activation activation, Value hidden,
                  });
 }
 
+Value ModuleEmitter::activateBackward(Activation activation, Value hidden,
+                                      Value gradient) {
+  auto type = cast<RankedTensorType>(gradient.getType());
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  if (!isGated(activation))
+    return compute(type, {hidden, gradient}, {identity, identity}, hidden,
+                   [&](Scalars &f, ValueRange in) {
+                     return f.mul(f.differentiate(activation, in[0]), in[1]);
+                   });
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> secondOffsets = offsets;
+  secondOffsets.back() = builder.getIndexAttr(type.getShape().back());
+  SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> whole = tensor::getMixedSizes(builder, loc, hidden);
+  SmallVector<OpFoldResult> sizes = whole;
+  sizes.back() = builder.getIndexAttr(type.getShape().back());
+  Value first = tensor::ExtractSliceOp::create(builder, loc, type, hidden,
+                                               offsets, sizes, strides);
+  Value second = tensor::ExtractSliceOp::create(builder, loc, type, hidden,
+                                                secondOffsets, sizes, strides);
+  SmallVector<AffineMap> maps(3, identity);
+  Value dFirst = compute(
+      type, {first, second, gradient}, maps, first,
+      [&](Scalars &f, ValueRange in) {
+        return f.mul(f.mul(f.differentiate(activation, in[0]), in[1]), in[2]);
+      });
+  Value dSecond = compute(type, {first, gradient}, ArrayRef(maps).drop_back(),
+                          first, [&](Scalars &f, ValueRange in) {
+                            return f.mul(f.activate(activation, in[0]), in[1]);
+                          });
+  Value out =
+      tensor::EmptyOp::create(builder, loc, whole, type.getElementType());
+  out = tensor::InsertSliceOp::create(builder, loc, dFirst, out, offsets, sizes,
+                                      strides);
+  return tensor::InsertSliceOp::create(builder, loc, dSecond, out,
+                                       secondOffsets, sizes, strides);
+}
+
 Value ModuleEmitter::sum(RankedTensorType type, Value x, Value y) {
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
   return compute(type, {x, y}, {identity, identity}, x,
@@ -699,6 +779,72 @@ static SmallVector<Value> emit(OpBuilder &builder, LayerNormMLPOp op,
   return results;
 }
 
+/// The operands of a `linear_backward` by group, null where there is none.
+static LinearBackwardOp emitBackward(ModuleEmitter &emitter,
+                                     const LinearConfig &config,
+                                     const LinearBackwardPlan &plan,
+                                     ArrayRef<Value> groups, ValueRange scales,
+                                     Value rng) {
+  SmallVector<Value> operands;
+  SmallVector<int32_t> segments;
+  for (Value operand : groups) {
+    segments.push_back(operand ? 1 : 0);
+    append(operands, operand);
+  }
+  llvm::append_range(operands, scales);
+  segments.push_back(scales.size());
+  segments.push_back(plan.takesRandomState ? 1 : 0);
+  if (plan.takesRandomState)
+    operands.push_back(rng);
+  return emitter.linearBackward(config, plan, operands, segments);
+}
+
+static SmallVector<Value> emit(OpBuilder &builder, LayerNormMLPBackwardOp op,
+                               const LayerNormMLPBackwardPlan &plan) {
+  Location loc = op.getLoc();
+  ModuleEmitter emitter(builder, loc, op.getTpGroup());
+  unsigned numScales = plan.fc1.linear.scaleRoles.size();
+  Value rng = op.getRng();
+  if (plan.fc2.takesRandomState)
+    rng = shiftRandomState(builder, loc, rng, randomPartsPerLinear);
+  LinearBackwardOp fc2 =
+      emitBackward(emitter, plan.config2, plan.fc2,
+                   {op.getDy(), op.getActivated(), op.getWeightmat2(),
+                    op.getWeight2(), op.getBias2(), op.getAccumulate2()},
+                   op.getScale().drop_front(numScales), rng);
+  auto take = [](LinearBackwardOp linear, unsigned &next, Type type) {
+    return type ? Value(linear->getResult(next++)) : Value();
+  };
+  unsigned next2 = 0;
+  Value wgrad2 = take(fc2, next2, plan.fc2.wgrad);
+  Value gradient = take(fc2, next2, plan.fc2.dgrad);
+  Value gradBias2 = take(fc2, next2, plan.fc2.gradBias);
+  Value hidden =
+      emitter.activateBackward(op.getActivation(), op.getHidden(), gradient);
+  const LinearBackwardPlan &plan1 = plan.fc1.linear;
+  LinearBackwardOp fc1 =
+      emitBackward(emitter, plan.fc1.config, plan1,
+                   {hidden, op.getNormOutput(), op.getWeightmat1(),
+                    op.getWeight1(), op.getBias1(), op.getAccumulate1()},
+                   op.getScale().take_front(numScales), op.getRng());
+  unsigned next1 = 0;
+  Value wgrad1 = take(fc1, next1, plan1.wgrad);
+  Value dz = take(fc1, next1, plan1.dgrad);
+  Value gradBias1 = take(fc1, next1, plan1.gradBias);
+  if (op.getGradNormOutput())
+    dz = emitter.sum(plan.fc1.dgrad, dz, op.getGradNormOutput());
+  ModuleEmitter::NormGradients norm =
+      emitter.normBackward(getNormConfig(op), plan.fc1, dz, op.getInput(),
+                           op.getGamma(), op.getMu(), op.getRsigma());
+  SmallVector<Value> results;
+  for (Value result :
+       {wgrad1, wgrad2, norm.x, gradBias1, gradBias2, norm.gamma, norm.beta})
+    append(results, result);
+  llvm::append_range(results, fc1->getResults().drop_front(next1));
+  llvm::append_range(results, fc2->getResults().drop_front(next2));
+  return results;
+}
+
 /// 7.4: the rows of each expert, checked to be those of the input where they
 /// are not known.
 template <typename OpTy>
@@ -904,7 +1050,8 @@ struct QuantDecomposeModulesPass
       LogicalResult done =
           TypeSwitch<Operation *, LogicalResult>(op)
               .Case<LayerNormLinearOp, LayerNormLinearBackwardOp,
-                    LayerNormMLPOp, GroupedLinearOp, GroupedLinearBackwardOp>(
+                    LayerNormMLPOp, LayerNormMLPBackwardOp, GroupedLinearOp,
+                    GroupedLinearBackwardOp>(
                   [&](auto op) { return decompose(rewriter, op); })
               .Default([](Operation *) { return success(); });
       return failed(done) ? WalkResult::interrupt() : WalkResult::advance();

@@ -322,6 +322,75 @@ def check_grouped_backward(runner, recipe, splits, is_dynamic, dtype="bf16"):
             dtype, bound)
 
 
+def slope(function, x):
+    """The derivative of a function, but where it has a corner."""
+    step = 1e-6
+    return (function(x + step) - function(x - step)) / (2 * step)
+
+
+def check_mlp_backward(runner, recipe, activation, dtype="bf16"):
+    p = Program(len(recipe.name) + len(activation), dtype)
+    gated = activation in GATES
+    width = 2 * OUTPUTS if gated else OUTPUTS
+    shapes = {"x": (ROWS, FEATURES), "w1": (width, FEATURES),
+              "w2": (FEATURES, OUTPUTS)}
+    x = p.draw("x", shapes["x"], 2, 0.5)
+    gamma = p.draw("gamma", (FEATURES,), 0.2, 1)
+    w1, w2 = p.draw("w1", shapes["w1"], 0.1), p.draw("w2", shapes["w2"], 0.1)
+    dy = p.draw("dy", (ROWS, FEATURES), 0.01)
+    flags = [f"fc{fc}_{role}_quantizer = #te_quant.{quantizer}"
+             for role, quantizer in zip(("input", "weight", "grad_output"),
+                                        recipe.quantizers)
+             for fc in (1, 2) if quantizer]
+    flags = "{" + ", ".join(flags + [
+        "normalization = #te_quant.normalization<RMSNorm>",
+        f"activation = #te_quant.activation<{activation}>"]) + "}"
+    plain = recipe.quantizers[0] is None
+    names = (["%y", "%n", "%h", "%a", "%r"] if plain
+             else ["%y", "%n", "%m1", "%h", "%a", "%m2", "%r"])
+    m1, m2 = ("%w1", "%w2") if plain else ("%m1", "%m2")
+    lines = [f"{', '.join(names)} = te_quant.layernorm_mlp %x, %gamma, %w1, "
+             f"%w2 {flags} : " + p.type_of("x", "gamma", "w1", "w2")]
+    types = [p.type_of("dy", "x", "gamma"),
+             recipe.type(0, shapes["x"], "columnwise", dtype),
+             recipe.type(1, shapes["w1"], "both", dtype), p.type_of("w1"),
+             spell((ROWS, width), dtype),
+             recipe.type(0, (ROWS, OUTPUTS), "columnwise", dtype),
+             recipe.type(1, shapes["w2"], "both", dtype), p.type_of("w2"),
+             f"tensor<{ROWS}xf32>"]
+    lines.append(
+        "%dw1, %dw2, %dx, %dg = te_quant.layernorm_mlp_backward %dy input(%x) "
+        f"gamma(%gamma) norm_output(%n) weightmat1({m1}) weight1(%w1) "
+        f"hidden(%h) activated(%a) weightmat2({m2}) weight2(%w2) rsigma(%r) "
+        f"{flags} : {', '.join(types)}")
+    results = [("%dw1", p.type_of("w1")), ("%dw2", p.type_of("w2")),
+               ("%dx", p.type_of("x")), ("%dg", p.type_of("gamma"))]
+    found, _ = runner.execute(p.module(lines, results), p.inputs, recipe.chip,
+                              "generated")
+    n, rsigma = normalize(x, gamma, 0, "RMSNorm", 0)
+    xhat, _ = normalize(x, 1, 0, "RMSNorm", 0)
+    h = n @ w1.T
+    da = dy @ w2
+    if gated:
+        first, second = h[:, :OUTPUTS], h[:, OUTPUTS:]
+        function = GATES[activation]
+        dh = np.concatenate([slope(function, first) * second * da,
+                             function(first) * da], 1)
+    else:
+        dh = slope(FUNCTIONS[activation], h) * da
+    dz = dh @ w1
+    g = dz * gamma
+    dx = rsigma * (g - xhat * (g * xhat).mean(1, keepdims=True))
+    wanted = [("dw1", dh.T @ n), ("dw2", dy.T @ activate(activation, h)),
+              ("dx", dx), ("dgamma", (dz * xhat).sum(0))]
+    # The hidden tensor errs as a forward product, its gradient as two more.
+    error = root(root(recipe.backward, recipe.backward), recipe.forward)
+    for index, (name, want) in enumerate(wanted):
+        compare(runner, f"layernorm_mlp_backward {recipe.name} {activation} "
+                f"{dtype}: {name}", found[index], want, dtype,
+                error + 6 * ROUNDING[dtype])
+
+
 def check_refused(runner, splits, rows):
     """Splits that are not those of the rows."""
     module, inputs, _ = grouped(NAMED["none"], splits, True, "f32", rows=rows)
@@ -345,6 +414,8 @@ def main():
             check_layernorm_linear_backward(runner, recipe, kind)
         check_mlp(runner, recipe, "gelu")
         check_mlp(runner, recipe, "swiglu")
+        for activation in ("gelu", "swiglu"):
+            check_mlp_backward(runner, recipe, activation)
         for is_dynamic in (False, True):
             check_grouped(runner, recipe, [32, 0, 64], is_dynamic)
             check_grouped_backward(runner, recipe, [32, 0, 64], is_dynamic)
@@ -354,6 +425,7 @@ def main():
         check_layernorm_linear_backward(runner, NAMED["none"], kind, "f32")
     for activation in list(FUNCTIONS) + list(GATES):
         check_mlp(runner, NAMED["none"], activation, "f32")
+        check_mlp_backward(runner, NAMED["none"], activation, "f32")
     check_grouped(runner, NAMED["mxfp8"], [0, 32, 0, 32], True,
                   has_dynamic_rows=True)
     check_refused(runner, [32, 16, 8], 64)

@@ -169,6 +169,33 @@ planLayerNormMLP(const LayerNormMLPConfig &config, const NormConfig &norm,
                  const LinearOperands &fc1, const LinearOperands &fc2,
                  const NormOperands &normOperands, EmitError emitError);
 
+struct LayerNormMLPBackwardOperands {
+  /// Of fc2: the gradient and what is saved.
+  LinearBackwardOperands fc2;
+  /// Of norm and fc1: `linear.dy` follows from `hidden`.
+  LayerNormLinearBackwardOperands fc1;
+  mlir::Type hidden;
+};
+
+struct LayerNormMLPBackwardPlan {
+  LinearConfig config2;
+  LinearBackwardPlan fc2;
+  LayerNormLinearBackwardPlan fc1;
+  /// The gradient of what the activation reads.
+  mlir::RankedTensorType hidden;
+  ModuleSignature signature;
+
+  void getResults(llvm::SmallVectorImpl<mlir::Type> &types,
+                  llvm::SmallVectorImpl<std::string> &names) const {
+    llvm::append_range(types, signature.types);
+    llvm::append_range(names, signature.names);
+  }
+};
+
+llvm::FailureOr<LayerNormMLPBackwardPlan> planLayerNormMLPBackward(
+    const LayerNormMLPConfig &config, const NormConfig &norm,
+    const LayerNormMLPBackwardOperands &operands, EmitError emitError);
+
 //===----------------------------------------------------------------------===//
 // GroupedLinear (7.4)
 //===----------------------------------------------------------------------===//

@@ -143,6 +143,36 @@ def TEQuant_LayerNormLinearBackwardOp
   ));
 }
 
+/// What both directions of a perceptron take.
+defvar mlpAttributes = (ins
+  DefaultValuedOptionalAttr<TEQuant_ActivationAttr,
+      "::te::quant::Activation::GELU">:$activation,
+  OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc1_input_quantizer,
+  OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc1_weight_quantizer,
+  OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc1_grad_output_quantizer,
+  OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc2_input_quantizer,
+  OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc2_weight_quantizer,
+  OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc2_output_quantizer,
+  OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc2_grad_output_quantizer,
+  OptionalAttr<TypeAttrOf<AnyTypeOf<[F32, BF16, F16]>>>:$activation_dtype,
+  DefaultValuedOptionalAttr<BoolAttr, "true">:$is_grad_enabled,
+  DefaultValuedOptionalAttr<BoolAttr, "true">:$fc1_weight_requires_grad,
+  DefaultValuedOptionalAttr<BoolAttr, "true">:$fc2_weight_requires_grad,
+  DefaultValuedOptionalAttr<BoolAttr, "false">:$fc1_bias_requires_grad,
+  DefaultValuedOptionalAttr<BoolAttr, "false">:$fc2_bias_requires_grad,
+  DefaultValuedOptionalAttr<TEQuant_BackwardOverrideAttr,
+      "::te::quant::BackwardOverride::None">:$backward_override,
+  DefaultValuedOptionalAttr<TEQuant_MicrobatchAttr,
+      "::te::quant::Microbatch::None">:$microbatch,
+  DefaultValuedOptionalAttr<BoolAttr, "false">:$cache_weight,
+  DefaultValuedOptionalAttr<BoolAttr, "false">:$set_parallel_mode,
+  DefaultValuedOptionalAttr<BoolAttr, "false">:$sequence_parallel,
+  DefaultValuedOptionalAttr<I64Attr, "1">:$tp_size,
+  OptionalAttr<StrAttr>:$tp_group,
+  DefaultValuedOptionalAttr<BoolAttr, "false">:$fsdp2,
+  DefaultValuedOptionalAttr<BoolAttr, "false">:$recipe_is_custom
+);
+
 def TEQuant_LayerNormMLPOp
     : TEQuant_ModuleOp<"layernorm_mlp", "LayerNormMLPPlan"> {
   let summary = "a norm, a linear layer, an activation and another, forward";
@@ -188,34 +218,66 @@ def TEQuant_LayerNormMLPOp
     Optional<TEQuant_QuantizedSpec>:$workspace2,
     Optional<TEQuant_ScalarTensor>:$skip_update,
     Variadic<TEQuant_ScalarTensor>:$scale,
+    Optional<RankedTensorOf<[I64]>>:$rng
+  ), mlpAttributes, normAttributes);
+}
+
+def TEQuant_LayerNormMLPBackwardOp
+    : TEQuant_ModuleOp<"layernorm_mlp_backward", "LayerNormMLPBackwardPlan"> {
+  let summary = "a norm, a linear layer, an activation and another, backward";
+  let description = [{
+    The gradients of `layernorm_mlp` from that of its output and what it saved:
+    a `linear_backward`, the activation's gradient in f32 rounded to the
+    activation dtype, and a `layernorm_linear_backward`. The groups are those of
+    that op, with 1 or 2 after the names that both products have, and besides:
+
+    | group | meaning |
+    |---|---|
+    | `hidden` | what the activation reads |
+    | `activated` | the saved input of the second product |
+
+    Results, each only where there is one: the gradients of both weights, the
+    input, both biases, `gamma` and `beta`, then an amax for each scale, those of
+    the first product first.
+
+    Example:
+
+    ```mlir
+    func.func @f(%dy: tensor<8x32xf32>, %x: tensor<8x128xf32>, %g: tensor<128xf32>, %w1: tensor<96x128xf32>,
+                 %w2: tensor<32x96xf32>, %n: tensor<8x128xf32>, %h: tensor<8x96xf32>, %a: tensor<8x96xf32>, %r: tensor<8xf32>)
+        -> tensor<8x128xf32> {
+      %dw1, %dw2, %dx, %dg = te_quant.layernorm_mlp_backward %dy input(%x) gamma(%g) norm_output(%n) weightmat1(%w1)
+        weight1(%w1) hidden(%h) activated(%a) weightmat2(%w2) weight2(%w2) rsigma(%r)
+        {normalization = #te_quant.normalization<RMSNorm>}
+        : tensor<8x32xf32>, tensor<8x128xf32>, tensor<128xf32>, tensor<8x128xf32>, tensor<96x128xf32>,
+          tensor<96x128xf32>, tensor<8x96xf32>, tensor<8x96xf32>, tensor<32x96xf32>, tensor<32x96xf32>, tensor<8xf32>
+      return %dx : tensor<8x128xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins
+    TEQuant_PlainOrQuantized:$dy,
+    TEQuant_BuiltinTensor:$input,
+    TEQuant_BuiltinTensor:$gamma,
+    Optional<TEQuant_BuiltinTensor>:$beta,
+    Optional<TEQuant_PlainOrQuantized>:$norm_output,
+    Optional<TEQuant_PlainOrQuantized>:$weightmat1,
+    TEQuant_PlainOrQuantized:$weight1,
+    Optional<TEQuant_PlainTensor>:$bias1,
+    TEQuant_BuiltinTensor:$hidden,
+    Optional<TEQuant_PlainOrQuantized>:$activated,
+    Optional<TEQuant_PlainOrQuantized>:$weightmat2,
+    TEQuant_PlainOrQuantized:$weight2,
+    Optional<TEQuant_PlainTensor>:$bias2,
+    Optional<RankedTensorOf<[F32]>>:$mu,
+    RankedTensorOf<[F32]>:$rsigma,
+    Optional<TEQuant_BuiltinTensor>:$grad_norm_output,
+    Optional<TEQuant_BuiltinTensor>:$accumulate1,
+    Optional<TEQuant_BuiltinTensor>:$accumulate2,
+    Variadic<TEQuant_ScalarTensor>:$scale,
     Optional<RankedTensorOf<[I64]>>:$rng,
-    DefaultValuedOptionalAttr<TEQuant_ActivationAttr,
-        "::te::quant::Activation::GELU">:$activation,
-    OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc1_input_quantizer,
-    OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc1_weight_quantizer,
-    OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc1_grad_output_quantizer,
-    OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc2_input_quantizer,
-    OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc2_weight_quantizer,
-    OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc2_output_quantizer,
-    OptionalAttr<TEQuant_QuantizerAttrInterface>:$fc2_grad_output_quantizer,
-    OptionalAttr<TypeAttrOf<AnyTypeOf<[F32, BF16, F16]>>>:$activation_dtype,
-    DefaultValuedOptionalAttr<BoolAttr, "true">:$is_grad_enabled,
-    DefaultValuedOptionalAttr<BoolAttr, "true">:$fc1_weight_requires_grad,
-    DefaultValuedOptionalAttr<BoolAttr, "true">:$fc2_weight_requires_grad,
-    DefaultValuedOptionalAttr<BoolAttr, "false">:$fc1_bias_requires_grad,
-    DefaultValuedOptionalAttr<BoolAttr, "false">:$fc2_bias_requires_grad,
-    DefaultValuedOptionalAttr<TEQuant_BackwardOverrideAttr,
-        "::te::quant::BackwardOverride::None">:$backward_override,
-    DefaultValuedOptionalAttr<TEQuant_MicrobatchAttr,
-        "::te::quant::Microbatch::None">:$microbatch,
-    DefaultValuedOptionalAttr<BoolAttr, "false">:$cache_weight,
-    DefaultValuedOptionalAttr<BoolAttr, "false">:$set_parallel_mode,
-    DefaultValuedOptionalAttr<BoolAttr, "false">:$sequence_parallel,
-    DefaultValuedOptionalAttr<I64Attr, "1">:$tp_size,
-    OptionalAttr<StrAttr>:$tp_group,
-    DefaultValuedOptionalAttr<BoolAttr, "false">:$fsdp2,
-    DefaultValuedOptionalAttr<BoolAttr, "false">:$recipe_is_custom
-  ), normAttributes);
+    DefaultValuedOptionalAttr<BoolAttr, "false">:$fuse_wgrad_accumulation
+  ), mlpAttributes, normAttributes);
 }
 
 def TEQuant_GroupedLinearOp
