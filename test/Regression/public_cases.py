@@ -542,6 +542,20 @@ class Shapes(unittest.TestCase):
                     if "nvfp4" not in quantizer:
                         self.assertEqual(got[1, "data", "shape"], [0, 256])
 
+    def test_pc_34_experts_without_rows(self):
+        splits = (64, 0, 32, 0)
+        weights = ", ".join(["%w"] * 4)
+        done = opt("func.func @f(%x: tensor<96x512xbf16>, %w: tensor<32x512xbf16>) -> tensor<96x32xbf16> {\n"
+                   f"  %y = te_quant.grouped_linear %x weights({weights}) {{m_splits = array<i64: {', '.join(map(str, splits))}>, "
+                   "is_grad_enabled = false, input_quantizer = #te_quant.mxfp8<f8E4M3FN>, weight_quantizer = #te_quant.mxfp8<f8E4M3FN>}"
+                   f" : tensor<96x512xbf16>, {', '.join(['tensor<32x512xbf16>'] * 4)}\n  return %y : tensor<96x32xbf16>\n}}\n",
+                   "--te-quant-decompose-modules")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        members = re.findall(r"extract_slice %\w+\[(\d+), 0\] \[(\d+), 512\]", done.stdout)
+        self.assertEqual(members, [("0", "64"), ("64", "32")])
+        layers = re.findall(r"te_quant.linear %.*: tensor<(\d+)x512xbf16>", done.stdout)
+        self.assertEqual([int(rows) for rows in layers], list(splits))
+
 
 class Usages(unittest.TestCase):
     def test_pc_39_one_buffer_where_gemm_takes_any_layout(self):

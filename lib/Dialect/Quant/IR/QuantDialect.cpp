@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LayoutCache.h"
+#include "QuantProducers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "te/Dialect/Quant/IR/QuantCollectiveOps.h"
@@ -47,6 +48,11 @@ void TEQuantDialect::initialize() {
   registerLinearOps();
   registerModuleOps();
   addInterfaces<QuantAsmInterface>();
+}
+
+void TEQuantDialect::getCanonicalizationPatterns(
+    RewritePatternSet &patterns) const {
+  populateFoldTensorCastPatterns(patterns);
 }
 
 Operation *TEQuantDialect::materializeConstant(OpBuilder &builder,

@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantProducers.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace te::quant;
@@ -164,4 +166,58 @@ LogicalResult te::quant::verifyProducer(FusedInputOpInterface op) {
              << "': expected arithmetic on scalars that can be done for any "
                 "element";
   return success();
+}
+
+namespace {
+/// Takes the operands of casts to less static types as they were before. The
+/// upstream pattern for destination style clones regions that have a block,
+/// and crashes on those that are empty; this one comes first.
+struct FoldTensorCasts : OpInterfaceRewritePattern<FusedInputOpInterface> {
+  explicit FoldTensorCasts(MLIRContext *context)
+      : OpInterfaceRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(FusedInputOpInterface fused,
+                                PatternRewriter &rewriter) const override {
+    Operation *op = fused;
+    auto destination = dyn_cast<DestinationStyleOpInterface>(op);
+    if (!destination || op->getNumResults() == 0)
+      return failure();
+    SmallVector<Value> operands(op->getOperands());
+    SmallVector<Type> resultTypes(op->getResultTypes());
+    bool isChanged = false;
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto cast = operand.get().getDefiningOp<tensor::CastOp>();
+      if (!tensor::canFoldIntoConsumerOp(cast))
+        continue;
+      isChanged = true;
+      operands[operand.getOperandNumber()] = cast.getSource();
+      if (destination.isDpsInit(&operand))
+        resultTypes[destination.getTiedOpResult(&operand).getResultNumber()] =
+            cast.getSource().getType();
+    }
+    if (!isChanged)
+      return failure();
+    OperationState state(op->getLoc(), op->getName(), operands, resultTypes,
+                         op->getAttrs());
+    state.addRegion();
+    Operation *folded = rewriter.create(state);
+    rewriter.inlineRegionBefore(fused.getProducer(), folded->getRegion(0),
+                                folded->getRegion(0).end());
+    SmallVector<Value> results;
+    for (auto [old, result] :
+         llvm::zip_equal(op->getResults(), folded->getResults())) {
+      Value value = result;
+      if (old.getType() != result.getType())
+        value = tensor::CastOp::create(rewriter, op->getLoc(), old.getType(),
+                                       result);
+      results.push_back(value);
+    }
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+} // namespace
+
+void te::quant::populateFoldTensorCastPatterns(RewritePatternSet &patterns) {
+  patterns.add<FoldTensorCasts>(patterns.getContext());
 }

@@ -16,6 +16,9 @@ namespace te::quant {
 /// its logical input can be asked.
 llvm::LogicalResult verifyProducer(FusedInputOpInterface op);
 
+/// Folds `tensor.cast` into ops with such a region.
+void populateFoldTensorCastPatterns(mlir::RewritePatternSet &patterns);
+
 } // namespace te::quant
 
 #endif // TE_LIB_DIALECT_QUANT_IR_QUANTPRODUCERS_H

@@ -905,9 +905,14 @@ static OpFoldResult getEnd(OpBuilder &builder, Location loc, OpFoldResult first,
 static Value takeRows(OpBuilder &builder, Location loc, RankedTensorType type,
                       Value whole, OpFoldResult first, OpFoldResult rows) {
   OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
-  return tensor::ExtractSliceOp::create(
-      builder, loc, type, whole, {first, zero},
-      {rows, tensor::getMixedSize(builder, loc, whole, 1)}, {one, one});
+  OpFoldResult width = tensor::getMixedSize(builder, loc, whole, 1);
+  // A slice may not begin at the end, where an empty one can be.
+  if (isZeroInteger(rows))
+    return tensor::EmptyOp::create(builder, loc, {rows, width},
+                                   type.getElementType());
+  return tensor::ExtractSliceOp::create(builder, loc, type, whole,
+                                        {first, zero}, {rows, width},
+                                        {one, one});
 }
 
 /// Puts rows into `whole`, made with the rows of `like` where it is null.
@@ -922,6 +927,8 @@ static Value putRows(OpBuilder &builder, Location loc, Value part, Value whole,
         builder, loc, sizes,
         cast<RankedTensorType>(part.getType()).getElementType());
   }
+  if (isZeroInteger(rows))
+    return whole;
   return tensor::InsertSliceOp::create(builder, loc, part, whole, {first, zero},
                                        {rows, width}, {one, one});
 }

@@ -25,6 +25,7 @@ def TEQuant_Dialect : Dialect {
     dialect named `quant`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let hasCanonicalizer = 1;
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
   let useDefaultTypePrinterParser = 1;
