@@ -198,3 +198,40 @@ func.func @checks(%c: i1) {
   te_quant.check %c, "unknown"
   return
 }
+
+// -----
+
+// A cast to a less static type is not needed, with a region and without one.
+// CHECK-LABEL: func @casts_of_inputs(
+// CHECK-SAME: %[[X:.*]]: tensor<32x64xbf16>
+// CHECK: te_quant.quantize_into #{{.*}} ins(%[[X]] : tensor<32x64xbf16>) outs(
+// CHECK: te_quant.quantize_into #{{.*}} ins(%[[X]] : tensor<32x64xbf16>) outs({{.*}}) fuse {
+// CHECK: te_quant.amax_into #{{.*}} ins(%[[X]] : tensor<32x64xbf16>)
+func.func @casts_of_inputs(%x: tensor<32x64xbf16>, %d: tensor<32x64xf8E4M3FN>, %s: tensor<128x4xf8E8M0FNU>, %a: tensor<1xf32>)
+    -> (tensor<32x64xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<1xf32>) {
+  %c = tensor.cast %x : tensor<32x64xbf16> to tensor<?x64xbf16>
+  %p:2 = te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%c : tensor<?x64xbf16>)
+    outs(%d, %s : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+  %q:2 = te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%c : tensor<?x64xbf16>)
+    outs(%d, %s : tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>) fuse {
+  ^bb0(%e: bf16):
+    %n = arith.negf %e : bf16
+    te_quant.yield %n : bf16
+  } -> tensor<32x64xf8E4M3FN>, tensor<128x4xf8E8M0FNU>
+  %m = te_quant.amax_into #te_quant.float8_current_scaling<f8E4M3FN> ins(%c : tensor<?x64xbf16>) outs(%a : tensor<1xf32>) -> tensor<1xf32>
+  return %p#0, %q#0, %m : tensor<32x64xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<1xf32>
+}
+
+// -----
+
+// The result has the type that it had.
+// CHECK-LABEL: func @casts_of_destinations(
+// CHECK-SAME: %[[X:.*]]: tensor<?x64xbf16>, %[[D:.*]]: tensor<32x64xf8E4M3FN>
+// CHECK: %[[R:.*]]:2 = te_quant.quantize_into {{.*}} outs(%[[D]], %{{.*}} : tensor<32x64xf8E4M3FN>,
+// CHECK: tensor.cast %[[R]]#0 : tensor<32x64xf8E4M3FN> to tensor<?x64xf8E4M3FN>
+func.func @casts_of_destinations(%x: tensor<?x64xbf16>, %d: tensor<32x64xf8E4M3FN>, %s: tensor<?x4xf8E8M0FNU>) -> tensor<?x64xf8E4M3FN> {
+  %c = tensor.cast %d : tensor<32x64xf8E4M3FN> to tensor<?x64xf8E4M3FN>
+  %p:2 = te_quant.quantize_into #te_quant.mxfp8<f8E4M3FN, usage = rowwise> ins(%x : tensor<?x64xbf16>)
+    outs(%c, %s : tensor<?x64xf8E4M3FN>, tensor<?x4xf8E8M0FNU>) -> tensor<?x64xf8E4M3FN>, tensor<?x4xf8E8M0FNU>
+  return %p#0 : tensor<?x64xf8E4M3FN>
+}
