@@ -29,6 +29,15 @@ static constexpr TargetInfo targets[] = {
     {"sm_120a", "+ptx87", 188, true, true, true, false, false, true},
 };
 
+unsigned TargetInfo::getComputeCapability() const {
+  // The architecture-specific targets end in a letter.
+  llvm::StringRef digits = chip;
+  digits.consume_front("sm_");
+  unsigned capability = 0;
+  digits.consumeInteger(10, capability);
+  return capability;
+}
+
 const TargetInfo *TargetInfo::lookup(llvm::StringRef chip) {
   const TargetInfo *entry = llvm::find_if(
       targets, [&](const TargetInfo &target) { return target.chip == chip; });

@@ -35,7 +35,7 @@ TABLE = (
     ("Target", ("include/te/Target", "lib/Target"), (), ("llvm/",)),
     ("Transforms",
      ("include/te/Dialect/Quant/Transforms", "lib/Dialect/Quant/Transforms"),
-     ("IR", "Numerics"), TENSORS),
+     ("IR", "Numerics", "Target"), TENSORS),
     ("Kernels", ("include/te/Kernels", "lib/Kernels"),
      ("IR", "Numerics", "Runtime", "Target"), ALL_OF_MLIR),
     ("Conversion", ("include/te/Conversion",), ("IR", "Kernels", "Target"),

@@ -37,6 +37,9 @@ struct TargetInfo {
   /// bf16 and f16 (m16n8k16) every chip here multiplies.
   bool hasFP8Mma;
 
+  /// 10 times the major number and the minor one: 89 for `sm_89`.
+  unsigned getComputeCapability() const;
+
   /// The entry of `chip`, or null.
   static const TargetInfo *lookup(llvm::StringRef chip);
 

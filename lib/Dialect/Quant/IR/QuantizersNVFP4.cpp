@@ -51,6 +51,10 @@ LogicalResult NVFP4Attr::verify(function_ref<InFlightDiagnostic()> emitError,
 StringRef NVFP4Attr::getFamily() const { return getMnemonic(); }
 
 QuantizerAttrInterface NVFP4Attr::withUsage(Usage usage) const {
+  // As the verifier has it.
+  if (getRowScaled() && getUse_4over6() &&
+      QuantizerAttrInterface::includes(usage, Usage::Columnwise))
+    return {};
   return get(getContext(), usage, getWithRht(), getWithPostRhtAmax(),
              getWith_2dQuantization(), getStochasticRounding(),
              getWithAmaxReduction(), getRowScaled(), getUse_4over6(),

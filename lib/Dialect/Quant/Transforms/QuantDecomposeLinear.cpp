@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecomposeLinear.h"
 #include "LogicalDims.h"
 #include "RandomState.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -767,6 +768,13 @@ static LogicalResult decompose(RewriterBase &rewriter, OpTy op) {
   return success();
 }
 
+LogicalResult te::quant::decomposeLinear(RewriterBase &rewriter,
+                                         Operation *op) {
+  if (auto forward = dyn_cast<LinearOp>(op))
+    return decompose<ForwardEmitter>(rewriter, forward);
+  return decompose<BackwardEmitter>(rewriter, cast<LinearBackwardOp>(op));
+}
+
 namespace {
 struct QuantDecomposeLinearPass
     : te::quant::impl::QuantDecomposeLinearPassBase<QuantDecomposeLinearPass> {
@@ -777,14 +785,9 @@ struct QuantDecomposeLinearPass
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
-    for (Operation *op : ops) {
-      auto forward = dyn_cast<LinearOp>(op);
-      if (failed(forward
-                     ? decompose<ForwardEmitter>(rewriter, forward)
-                     : decompose<BackwardEmitter>(rewriter,
-                                                  cast<LinearBackwardOp>(op))))
+    for (Operation *op : ops)
+      if (failed(decomposeLinear(rewriter, op)))
         return signalPassFailure();
-    }
   }
 };
 } // namespace

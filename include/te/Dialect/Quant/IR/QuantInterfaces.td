@@ -27,8 +27,8 @@ def TEQuant_QuantizerAttrInterface : AttrInterface<"QuantizerAttrInterface"> {
     InterfaceMethod<"The representations present.",
       "::te::quant::Usage", "getUsage">,
     InterfaceMethod<[{
-        The same quantizer with another usage. A family whose usage is fixed
-        returns itself for that usage and null for any other.
+        The same quantizer with another usage, or null where there is none: a
+        family whose usage is fixed returns itself for that usage alone.
       }], "::te::quant::QuantizerAttrInterface", "withUsage",
       (ins "::te::quant::Usage":$usage)>,
     InterfaceMethod<"Whether tensors are bare storages without a wrapper.",

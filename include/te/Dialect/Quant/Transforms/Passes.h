@@ -9,11 +9,15 @@
 #define TE_DIALECT_QUANT_TRANSFORMS_PASSES_H
 
 #include "mlir/Pass/Pass.h"
+#include "te/Dialect/Quant/Transforms/Recipe.h"
 
 namespace te::quant {
 
 /// What te-quant-print-layout writes.
 enum class LayoutFormat { Text, JSON };
+
+/// What te-quant-raise-linear takes for a weight.
+enum class WeightSource { Parameters, Any };
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

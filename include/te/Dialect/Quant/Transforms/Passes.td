@@ -160,6 +160,236 @@ def QuantDecomposeModulesPass
   ];
 }
 
+def QuantRaiseLinearPass : Pass<"te-quant-raise-linear", "::mlir::ModuleOp"> {
+  let summary = "make linear layers of matrix products that are ones";
+  let description = [{
+    Before: contractions of linalg, as frontends export them. After:
+    `te_quant.linear` without quantizers, where one operand is a weight.
+
+    ```mlir
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>, %b: tensor<32xbf16>) -> tensor<64x32xbf16> {
+      %zero = arith.constant 0.0 : bf16
+      %empty = tensor.empty() : tensor<64x32xbf16>
+      %init = linalg.fill ins(%zero : bf16) outs(%empty : tensor<64x32xbf16>) -> tensor<64x32xbf16>
+      %xw = linalg.matmul
+        indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+        ins(%x, %w : tensor<64x128xbf16>, tensor<32x128xbf16>) outs(%init : tensor<64x32xbf16>) -> tensor<64x32xbf16>
+      %y = linalg.generic {
+        indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>],
+        iterator_types = ["parallel", "parallel"]
+      } ins(%xw, %b : tensor<64x32xbf16>, tensor<32xbf16>) outs(%empty : tensor<64x32xbf16>) {
+      ^bb0(%value: bf16, %bias: bf16, %unused: bf16):
+        %sum = arith.addf %value, %bias : bf16
+        linalg.yield %sum : bf16
+      } -> tensor<64x32xbf16>
+      return %y : tensor<64x32xbf16>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>, %b: tensor<32xbf16>) -> tensor<64x32xbf16> {
+      %y = te_quant.linear %x, %w bias(%b) {is_grad_enabled = false}
+        : tensor<64x128xbf16>, tensor<32x128xbf16>, tensor<32xbf16>
+      return %y : tensor<64x32xbf16>
+    }
+    ```
+
+    A contraction is any linalg op that sums products of two operands over one
+    dim: `matmul`, `batch_matmul`, `contract`, `generic`, with operands
+    transposed or not, multiplied in f32 or in their own dtype. The weight is the
+    operand with two dims, of which the result has the other one last; the
+    other operand's dims lead the result's in their order. A weight that is
+    `(in, out)` is transposed. What the product starts from is zero or a bias; a
+    bias that is added later is the layer's too, as is a rounding to the dtype of
+    the operands.
+
+    Layers sum in f32 and round once, whatever dtype the product was computed in.
+
+    | option | meaning |
+    |---|---|
+    | `weights` | `parameters` (default): the weight is an argument of the function, a constant or a global, or made from one by a transpose, a reshape or a cast; `any`: whatever has two dims |
+    | `is-grad-enabled` | layers save what backward needs (false) |
+
+    A contraction that stays gets a remark with the reason.
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+    "::te::quant::TEQuantDialect"
+  ];
+  let options = [
+    Option<"weightSource", "weights", "::te::quant::WeightSource",
+           "::te::quant::WeightSource::Parameters", "What can be a weight",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::WeightSource::Parameters, "parameters",
+                          "arguments, constants, globals"),
+               clEnumValN(::te::quant::WeightSource::Any, "any",
+                          "whatever has two dims"))}]>,
+    Option<"isGradEnabled", "is-grad-enabled", "bool", "false",
+           "Whether layers save what backward needs">
+  ];
+}
+
+def QuantApplyRecipePass : Pass<"te-quant-apply-recipe", "::mlir::ModuleOp"> {
+  let summary = "give linear layers the quantizers of a recipe";
+  let description = [{
+    Before: `te_quant.linear` and `te_quant.linear_backward` without quantizers,
+    or contractions of linalg that `te-quant-raise-linear` knows. After: the same
+    layers with the quantizers of the recipe for input, weight and gradient of
+    the output. `linear_backward` is given what the quantized layer saves.
+
+    ```mlir
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>, %dy: tensor<64x32xbf16>)
+        -> (tensor<64x32xbf16>, tensor<32x128xbf16>, tensor<64x128xbf16>) {
+      %y = te_quant.linear %x, %w : tensor<64x128xbf16>, tensor<32x128xbf16>
+      %dw, %dx = te_quant.linear_backward %dy input(%x) weightmat(%w) weight(%w)
+        : tensor<64x32xbf16>, tensor<64x128xbf16>, tensor<32x128xbf16>, tensor<32x128xbf16>
+      return %y, %dw, %dx : tensor<64x32xbf16>, tensor<32x128xbf16>, tensor<64x128xbf16>
+    }
+    ```
+
+    becomes, with `recipe=mxfp8`,
+
+    ```mlir
+    #mx = #te_quant.mxfp8<f8E4M3FN, internal = true>
+    #mxcol = #te_quant.mxfp8<f8E4M3FN, usage = columnwise, internal = true>
+    func.func @f(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>, %dy: tensor<64x32xbf16>)
+        -> (tensor<64x32xbf16>, tensor<32x128xbf16>, tensor<64x128xbf16>) {
+      %y, %input, %weightmat = te_quant.linear %x, %w {
+        input_quantizer = #mx, weight_quantizer = #mx, grad_output_quantizer = #mx
+      } : tensor<64x128xbf16>, tensor<32x128xbf16>
+      %dw, %dx = te_quant.linear_backward %dy input(%input) weightmat(%weightmat) weight(%w) {
+        input_quantizer = #mx, weight_quantizer = #mx, grad_output_quantizer = #mx
+      } : tensor<64x32xbf16>, !te_quant.tensor<64x128xbf16, #mxcol>, !te_quant.tensor<32x128xbf16, #mx>, tensor<32x128xbf16>
+      return %y, %dw, %dx : tensor<64x32xbf16>, tensor<32x128xbf16>, tensor<64x128xbf16>
+    }
+    ```
+
+    State becomes arguments and results of the function, and of its callers:
+    with delayed scaling a scale for each operand that a layer quantizes, in the
+    order of the layers, and as many amaxes after the other results; where
+    gradients are rounded stochastically one random state, as the last argument
+    (but for a stream), of which each layer draws its own part.
+
+    A layer that does not qualify stays as it is, with a remark that says why:
+    what it would become has to verify, down to its GEMMs; with `chip` the chip
+    has to have the recipe's formats.
+
+    | option | recipes | meaning |
+    |---|---|---|
+    | `recipe` | | `mxfp8`, `float8_current`, `float8_block`, `nvfp4` or `delayed` |
+    | `chip` | all | the chip that has to have the formats; none: any |
+    | `backward-override` | all but `delayed` | `none`, `high_precision` or `dequantized` |
+    | `fp8-format` | all but `nvfp4` | `e4m3`, or `hybrid`: E5M2 for gradients |
+    | `with-2d-quantization` | `mxfp8`, `float8_block`, `nvfp4` | roles with 2-D blocks, or `none` |
+    | `force-pow-2-scales` | `float8_current`, `float8_block` | roles whose scales are powers of two, or `none` |
+    | `amax-epsilon-input`, `-weight`, `-grad-output` | `float8_current`, `float8_block` | the least amax |
+    | `with-rht`, `stochastic-rounding` | `nvfp4` | false switches them off |
+    | `row-scaled-activation` | `nvfp4` | an amax for each row of the input |
+    | `use-4over6`, `e4m3-max-256` | `nvfp4` | `none`, `weights`, `activations` or `all` |
+    | `err-mode` | `nvfp4` | what four-over-six compares, `MAE` or `MSE` |
+    | `weights`, `is-grad-enabled` | all | as of `te-quant-raise-linear`, for contractions |
+
+    Roles are `input`, `weight` and `grad_output`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::te::quant::TEQuantDialect"
+  ];
+  let options = [
+    Option<"recipe", "recipe", "::te::quant::RecipeKind",
+           "::te::quant::RecipeKind::MXFP8", "Which recipe",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::RecipeKind::MXFP8, "mxfp8",
+                          "FP8 with a scale for each block of 32"),
+               clEnumValN(::te::quant::RecipeKind::Float8Current,
+                          "float8_current", "FP8 with the tensor's own scale"),
+               clEnumValN(::te::quant::RecipeKind::Float8Block, "float8_block",
+                          "FP8 with a scale for each block of 128"),
+               clEnumValN(::te::quant::RecipeKind::NVFP4, "nvfp4",
+                          "FP4 with a scale for each block of 16"),
+               clEnumValN(::te::quant::RecipeKind::Delayed, "delayed",
+                          "FP8 with a scale from earlier steps"))}]>,
+    Option<"chip", "chip", "std::string", "\"\"",
+           "The chip that has to have the recipe's formats">,
+    Option<"backwardOverride", "backward-override",
+           "::te::quant::BackwardOverride",
+           "::te::quant::BackwardOverride::None",
+           "In which precision layers go backward",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::BackwardOverride::None, "none",
+                          "quantized"),
+               clEnumValN(::te::quant::BackwardOverride::HighPrecision,
+                          "high_precision", "the original operands"),
+               clEnumValN(::te::quant::BackwardOverride::Dequantized,
+                          "dequantized", "the decoded operands"))}]>,
+    Option<"fp8Format", "fp8-format", "::te::quant::FP8Format",
+           "::te::quant::FP8Format::E4M3", "The FP8 formats by direction",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::FP8Format::E4M3, "e4m3",
+                          "E4M3 everywhere"),
+               clEnumValN(::te::quant::FP8Format::Hybrid, "hybrid",
+                          "E4M3 forward, E5M2 for gradients"),
+               clEnumValN(::te::quant::FP8Format::E5M2, "e5m2",
+                          "refused"))}]>,
+    ListOption<"with2DQuantization", "with-2d-quantization", "std::string",
+               "Roles with 2-D blocks, or none">,
+    ListOption<"forcePow2Scales", "force-pow-2-scales", "std::string",
+               "Roles whose scales are powers of two, or none">,
+    Option<"amaxEpsilonInput", "amax-epsilon-input", "float", "0.0f",
+           "The least amax of the input">,
+    Option<"amaxEpsilonWeight", "amax-epsilon-weight", "float", "0.0f",
+           "The least amax of the weight">,
+    Option<"amaxEpsilonGradOutput", "amax-epsilon-grad-output", "float", "0.0f",
+           "The least amax of the gradient of the output">,
+    Option<"withRHT", "with-rht", "bool", "true",
+           "Transform input and gradient">,
+    Option<"stochasticRounding", "stochastic-rounding", "bool", "true",
+           "Round the gradient stochastically">,
+    Option<"rowScaledActivation", "row-scaled-activation", "bool", "false",
+           "An amax for each row of the input">,
+    Option<"use4Over6", "use-4over6", "::te::quant::RecipeScope",
+           "::te::quant::RecipeScope::None",
+           "The operands with four-over-six scales",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::RecipeScope::None, "none", "none"),
+               clEnumValN(::te::quant::RecipeScope::Weights, "weights",
+                          "the weight"),
+               clEnumValN(::te::quant::RecipeScope::Activations, "activations",
+                          "the input"),
+               clEnumValN(::te::quant::RecipeScope::All, "all", "both"))}]>,
+    Option<"e4m3Max256", "e4m3-max-256", "::te::quant::RecipeScope",
+           "::te::quant::RecipeScope::All",
+           "Which of those have scales of at most 256",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::RecipeScope::None, "none", "none"),
+               clEnumValN(::te::quant::RecipeScope::Weights, "weights",
+                          "the weight"),
+               clEnumValN(::te::quant::RecipeScope::Activations, "activations",
+                          "the input"),
+               clEnumValN(::te::quant::RecipeScope::All, "all", "both"))}]>,
+    Option<"errMode", "err-mode", "::te::quant::ErrMode",
+           "::te::quant::ErrMode::MAE", "What four-over-six compares",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::ErrMode::MAE, "MAE",
+                          "the mean of absolute errors"),
+               clEnumValN(::te::quant::ErrMode::MSE, "MSE",
+                          "the mean of squared errors"))}]>,
+    Option<"weightSource", "weights", "::te::quant::WeightSource",
+           "::te::quant::WeightSource::Parameters",
+           "What can be a weight of a contraction",
+           [{::llvm::cl::values(
+               clEnumValN(::te::quant::WeightSource::Parameters, "parameters",
+                          "arguments, constants, globals"),
+               clEnumValN(::te::quant::WeightSource::Any, "any",
+                          "whatever has two dims"))}]>,
+    Option<"isGradEnabled", "is-grad-enabled", "bool", "false",
+           "Whether layers made of contractions save what backward needs">
+  ];
+}
+
 def QuantInferShapesPass : Pass<"te-quant-infer-shapes", "::mlir::ModuleOp"> {
   let summary = "make dynamic dims static where shapes are known";
   let description = [{
