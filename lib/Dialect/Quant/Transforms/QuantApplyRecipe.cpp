@@ -12,8 +12,11 @@
 #include "DecomposeLinear.h"
 #include "LinalgLinear.h"
 #include "RandomState.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
@@ -237,8 +240,9 @@ static FailureOr<LinearOp> buildForward(OpBuilder &builder, LinearOp op,
   LinearConfig config;
   LinearOp::Properties properties = applyRecipe(op, recipe, config);
   SmallVector<Value> groups;
-  for (Value operand : {op.getX(), op.getW(), op.getBias(), op.getWorkspace(),
-                        op.getSkipUpdate()})
+  for (Value operand :
+       std::initializer_list<Value>{op.getX(), op.getW(), op.getBias(),
+                                    op.getWorkspace(), op.getSkipUpdate()})
     groups.push_back(operand ? mapping.lookupOrDefault(operand) : Value());
   auto getType = [](Value value) { return value ? value.getType() : Type(); };
   LinearOperands operands;
@@ -498,7 +502,7 @@ FailureOr<RecipeOptions> QuantApplyRecipePass::readOptions() {
   return options;
 }
 
-static void remark(Operation *op, StringRef reason) {
+static void emitReason(Operation *op, StringRef reason) {
   op->emitRemark() << "'" << op->getName() << "' op is not quantized: "
                    << reason;
 }
@@ -619,10 +623,10 @@ void QuantApplyRecipePass::rewrite(func::FuncOp func, const Recipe &recipe) {
       slots[op] = saved;
     } else {
       auto backward = cast<LinearBackwardOp>(op);
-      LinearOp forward = chosen[op];
+      LinearOp partner = chosen[op];
       FailureOr<LinearBackwardOp> built =
           buildBackward(rewriter, backward, recipe, {}, state,
-                        forward ? slots[forward] : getSlots(backward));
+                        partner ? slots[partner] : getSlots(backward));
       if (succeeded(built))
         created = *built;
     }
@@ -656,7 +660,7 @@ void QuantApplyRecipePass::raise(Trials &trials, Callers &callers) {
     FailureOr<LinalgLinear> match =
         matchLinalgLinear(product, weightSource, reason);
     if (failed(match)) {
-      remark(product, reason);
+      emitReason(product, reason);
       continue;
     }
     SmallVector<Operation *> created;
@@ -670,7 +674,7 @@ void QuantApplyRecipePass::raise(Trials &trials, Callers &callers) {
       replaceByLinear(rewriter, *match, linear);
       continue;
     }
-    remark(product, reason);
+    emitReason(product, reason);
     for (Operation *op : llvm::reverse(created))
       rewriter.eraseOp(op);
   }
@@ -707,7 +711,7 @@ void QuantApplyRecipePass::runOnOperation() {
   for (Layer layer : collect()) {
     std::string reason = whyNot(layer, trials, callers);
     if (!reason.empty()) {
-      remark(layer.getFirst(), reason);
+      emitReason(layer.getFirst(), reason);
       continue;
     }
     if (layer.forward)
@@ -724,7 +728,7 @@ void QuantApplyRecipePass::runOnOperation() {
           return isa<QuantizerAttrInterface>(attribute.getValue());
         });
     if (isModule && !isQuantized)
-      remark(op, "recipes are applied to the linear layers that "
+      emitReason(op, "recipes are applied to the linear layers that "
                  "'te-quant-decompose-modules' takes it apart into");
   });
   for (func::FuncOp func : llvm::to_vector(module.getOps<func::FuncOp>()))

@@ -224,7 +224,7 @@ makeNVFP4(MLIRContext *context, const RecipeOptions &options, LinearRole role,
   auto quantizer = NVFP4Attr::getChecked(
       emitError, context, usage, withRHT, /*with_post_rht_amax=*/withRHT,
       is2D, isStochastic, /*with_amax_reduction=*/false, isRowScaled, is4Over6,
-      /*e4m3_max=*/has256 ? 256 : 448, options.errMode.value_or(ErrMode::MAE),
+      /*e4m3_max=*/int64_t(has256 ? 256 : 448), options.errMode.value_or(ErrMode::MAE),
       /*with_random_sign_mask=*/true, /*internal=*/true,
       /*optimize_for_gemm=*/false);
   if (!quantizer)
