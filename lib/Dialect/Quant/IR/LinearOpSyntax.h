@@ -100,6 +100,9 @@ inferLinear(PlanFn planFn, llvm::ArrayRef<unsigned> required,
       properties.as<typename OpTy::Properties *>()->operandSegmentSizes;
   if (mlir::failed(verifySegments(segments, operands.size(), required, emit)))
     return mlir::failure();
+  // Accessors of defaults take the context from there.
+  if (!attributes)
+    attributes = mlir::DictionaryAttr::get(operands.front().getContext());
   typename OpTy::Adaptor adaptor(operands, attributes, properties, regions);
   auto plan = planFn(adaptor, EmitError(emit));
   if (mlir::failed(plan))
