@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Runs the MLP of linear_mxfp8.mlir in a recipe and compares it with numpy in f64.
 
+Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
     linear_reference.py TE_RUN MODULE RECIPE FOLDER [--chip CHIP]
 
 MODULE is linear_mxfp8.mlir after te-quant-apply-recipe with RECIPE (or as it is,
@@ -35,9 +38,6 @@ pair of errors of input and weight, g those of the gradient and what it meets.
 err by 1.5 times that, for what the model leaves out: subnormal numbers, scales that
 are rounded themselves, and that numbers are not spread so evenly. An operand that
 is wrong or missing gives errors of about 1.
-
-Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
-SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import argparse

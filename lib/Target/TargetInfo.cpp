@@ -47,9 +47,8 @@ const TargetInfo *TargetInfo::lookup(llvm::StringRef chip) {
 llvm::ArrayRef<TargetInfo> TargetInfo::getAll() { return targets; }
 
 std::string TargetInfo::getKnownChips() {
-  return llvm::join(llvm::map_range(targets,
-                                    [](const TargetInfo &target) {
-                                      return target.chip;
-                                    }),
-                    ", ");
+  return llvm::join(
+      llvm::map_range(targets,
+                      [](const TargetInfo &target) { return target.chip; }),
+      ", ");
 }

@@ -19,9 +19,8 @@ protected:
   RecipeTest() { context.loadDialect<TEQuantDialect>(); }
 
   FailureOr<Recipe> make(const RecipeOptions &options) {
-    return makeRecipe(&context, options, [&] {
-      return emitError(UnknownLoc::get(&context));
-    });
+    return makeRecipe(&context, options,
+                      [&] { return emitError(UnknownLoc::get(&context)); });
   }
 
   MLIRContext context;

@@ -31,8 +31,7 @@ LogicalResult NVFP4Attr::verify(function_ref<InFlightDiagnostic()> emitError,
       return excludes("row_scaled", "stochastic_rounding");
     if (withAmaxReduction)
       return excludes("row_scaled", "with_amax_reduction");
-    if (use4over6 &&
-        QuantizerAttrInterface::includes(usage, Usage::Columnwise))
+    if (use4over6 && QuantizerAttrInterface::includes(usage, Usage::Columnwise))
       return emitError()
              << "'row_scaled' with columnwise usage excludes 'use_4over6'";
   }
@@ -112,9 +111,8 @@ LayoutAttr NVFP4Attr::computeLayout(Type) const {
 
 SmallVector<StringAttr> NVFP4Attr::getCanonicalOrder() const {
   return getNames(getContext(),
-                          {"rowwise_data", "rowwise_scale_inv",
-                           "columnwise_data", "columnwise_scale_inv",
-                           "amax_rowwise", "amax_columnwise"});
+                  {"rowwise_data", "rowwise_scale_inv", "columnwise_data",
+                   "columnwise_scale_inv", "amax_rowwise", "amax_columnwise"});
 }
 
 SmallVector<BlockConstraint> NVFP4Attr::getQuantizeConstraints() const {
@@ -141,8 +139,9 @@ NVFP4Attr::verifyQuantize(function_ref<InFlightDiagnostic()> emitError,
                           Type nominalDtype) const {
   // D-3: such a tensor only remains when rowwise usage is dropped.
   if (getRowScaled() && !hasRowwise())
-    return emitError() << "expected usage both or rowwise for 'row_scaled', but "
-                          "got columnwise";
+    return emitError()
+           << "expected usage both or rowwise for 'row_scaled', but "
+              "got columnwise";
   if (getRowScaled() && hasColumnwise() && !nominalDtype.isBF16())
     return emitError() << "expected nominal dtype bf16 for 'row_scaled' with "
                           "columnwise usage, but got "
@@ -194,8 +193,9 @@ UsageChange NVFP4Attr::getUsageChange(std::optional<Usage> usage) const {
   if (getOptimizeForGemm())
     return {UsageChange::Illegal, "deriving columnwise needs compact scales"};
   if (getWithRht())
-    return {UsageChange::Illegal,
-            "columnwise data is transformed and cannot be derived from rowwise"};
+    return {
+        UsageChange::Illegal,
+        "columnwise data is transformed and cannot be derived from rowwise"};
   return {UsageChange::Derive};
 }
 

@@ -39,8 +39,7 @@ static Value getOnlySource(Operation *op) {
       !llvm::all_of(generic.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isPermutation(); }))
     return {};
-  Value yielded =
-      generic.getBody()->getTerminator()->getOperand(0);
+  Value yielded = generic.getBody()->getTerminator()->getOperand(0);
   while (Operation *definition = yielded.getDefiningOp()) {
     if (!isa<arith::ExtFOp, arith::TruncFOp>(definition))
       return {};
@@ -98,8 +97,8 @@ static Value getBroadcastSource(Value value) {
     yielded = cast.getIn();
   if (yielded != generic.getBody()->getArgument(0) || !isVector(source) ||
       !maps[1].isIdentity() ||
-      maps[0] != AffineMap::getMinorIdentityMap(type.getRank(), 1,
-                                                value.getContext()))
+      maps[0] !=
+          AffineMap::getMinorIdentityMap(type.getRank(), 1, value.getContext()))
     return {};
   return source;
 }
@@ -129,8 +128,8 @@ static Value matchBiasAdd(Operation *user, Value value) {
       generic.getNumReductionLoops() != 0)
     return {};
   Block *body = generic.getBody();
-  auto add =
-      skipCasts(body->getTerminator()->getOperand(0)).getDefiningOp<arith::AddFOp>();
+  auto add = skipCasts(body->getTerminator()->getOperand(0))
+                 .getDefiningOp<arith::AddFOp>();
   if (!add)
     return {};
   // Of the two terms one is the product, read as it is written.
@@ -217,9 +216,9 @@ static bool matchDims(linalg::LinalgOp product, unsigned index, unsigned depth,
   return true;
 }
 
-FailureOr<LinalgLinear>
-te::quant::matchLinalgLinear(linalg::LinalgOp product,
-                             WeightSource weightSource, std::string &reason) {
+FailureOr<LinalgLinear> te::quant::matchLinalgLinear(linalg::LinalgOp product,
+                                                     WeightSource weightSource,
+                                                     std::string &reason) {
   auto fail = [&](const Twine &text) -> FailureOr<LinalgLinear> {
     reason = text.str();
     return failure();
@@ -283,10 +282,9 @@ te::quant::matchLinalgLinear(linalg::LinalgOp product,
 // From products to layers
 //===----------------------------------------------------------------------===//
 
-LinearOp
-te::quant::createLinear(RewriterBase &rewriter, const LinalgLinear &match,
-                        bool isGradEnabled,
-                        SmallVectorImpl<Operation *> &created) {
+LinearOp te::quant::createLinear(RewriterBase &rewriter,
+                                 const LinalgLinear &match, bool isGradEnabled,
+                                 SmallVectorImpl<Operation *> &created) {
   Operation *last = match.chain.back();
   Location loc = last->getLoc();
   rewriter.setInsertionPoint(last);
@@ -308,8 +306,8 @@ te::quant::createLinear(RewriterBase &rewriter, const LinalgLinear &match,
         created.append({index, size});
         sizes.push_back(size.getResult());
       }
-      auto empty = tensor::EmptyOp::create(rewriter, loc, sizes,
-                                           type.getElementType());
+      auto empty =
+          tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType());
       auto made = linalg::TransposeOp::create(rewriter, loc, w, empty,
                                               ArrayRef<int64_t>{1, 0});
       created.append({empty, made});
@@ -384,18 +382,17 @@ struct QuantRaiseLinearPass
       FailureOr<LinalgLinear> match =
           matchLinalgLinear(product, weightSource, reason);
       SmallVector<Operation *> created;
-      LinearOp linear =
-          succeeded(match)
-              ? createLinear(rewriter, *match, isGradEnabled, created)
-              : LinearOp();
+      LinearOp linear = succeeded(match) ? createLinear(rewriter, *match,
+                                                        isGradEnabled, created)
+                                         : LinearOp();
       if (linear) {
         replaceByLinear(rewriter, *match, linear);
         continue;
       }
       for (Operation *op : llvm::reverse(created))
         rewriter.eraseOp(op);
-      product->emitRemark() << "'" << product->getName()
-                            << "' op is no linear layer: " << reason;
+      product->emitRemark()
+          << "'" << product->getName() << "' op is no linear layer: " << reason;
     }
   }
 };

@@ -32,12 +32,13 @@ struct LinalgLinear {
 bool isProduct(mlir::linalg::LinalgOp op);
 
 /// A product as a linear layer, or the reason why it is none.
-llvm::FailureOr<LinalgLinear>
-matchLinalgLinear(mlir::linalg::LinalgOp product, WeightSource weightSource,
-                  std::string &reason);
+llvm::FailureOr<LinalgLinear> matchLinalgLinear(mlir::linalg::LinalgOp product,
+                                                WeightSource weightSource,
+                                                std::string &reason);
 
 /// Creates the layer, without quantizers, before the last op of the chain.
-/// Appends it and what it needs to `created`; null where operands make no layer.
+/// Appends it and what it needs to `created`; null where operands make no
+/// layer.
 LinearOp createLinear(mlir::RewriterBase &rewriter, const LinalgLinear &match,
                       bool isGradEnabled,
                       llvm::SmallVectorImpl<mlir::Operation *> &created);

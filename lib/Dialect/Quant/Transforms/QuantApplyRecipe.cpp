@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A layer qualifies where what it would become can be taken apart into ops that
-// verify. That is tried on a copy, so that no rule is stated here again. Ids such
-// as R-5 are those of docs/rules.md.
+// verify. That is tried on a copy, so that no rule is stated here again. Ids
+// such as R-5 are those of docs/rules.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,8 +41,9 @@ using namespace te::quant;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The arguments and results that the layers of a function add to it: scales and
-/// amaxes of delayed scaling in the order of the layers, and one random state.
+/// The arguments and results that the layers of a function add to it: scales
+/// and amaxes of delayed scaling in the order of the layers, and one random
+/// state.
 class FunctionState {
 public:
   explicit FunctionState(func::FuncOp func) : func(func) {
@@ -111,12 +112,12 @@ public:
     // Of a recursive function the entry is still false.
     if (!isNew)
       return entry->second;
-    bool result = func.getBody().hasOneBlock() &&
-                  llvm::all_of(users.getUsers(func), [&](Operation *user) {
-                    auto caller = dyn_cast<func::FuncOp>(user->getParentOp());
-                    return isa<func::CallOp>(user) && caller &&
-                           canPassState(caller);
-                  });
+    bool result =
+        func.getBody().hasOneBlock() &&
+        llvm::all_of(users.getUsers(func), [&](Operation *user) {
+          auto caller = dyn_cast<func::FuncOp>(user->getParentOp());
+          return isa<func::CallOp>(user) && caller && canPassState(caller);
+        });
     return known[func] = result;
   }
 
@@ -176,8 +177,8 @@ static Slots getSlots(LinearBackwardOp op) {
 
 /// The op's attributes with the quantizers of the recipe; also in `config`.
 template <typename OpTy>
-static typename OpTy::Properties
-applyRecipe(OpTy op, const Recipe &recipe, LinearConfig &config) {
+static typename OpTy::Properties applyRecipe(OpTy op, const Recipe &recipe,
+                                             LinearConfig &config) {
   typename OpTy::Properties properties = op.getProperties();
   config = op.getConfig();
   properties.input_quantizer = config.inputQuantizer = recipe.input;
@@ -217,8 +218,8 @@ static OpTy createLayer(OpBuilder &builder, OpTy op,
     state.addOperands(function.addScale(op.getLoc()));
   segments.push_back(plan.takesRandomState ? 1 : 0);
   if (plan.takesRandomState)
-    state.addOperands(function.addRandomState(builder, op.getLoc(),
-                                              randomPartsPerLinear));
+    state.addOperands(
+        function.addRandomState(builder, op.getLoc(), randomPartsPerLinear));
   llvm::copy(segments, properties.operandSegmentSizes.begin());
   state.getOrAddProperties<typename OpTy::Properties>() = properties;
   state.addAttributes(llvm::to_vector(op->getDiscardableAttrs()));
@@ -235,8 +236,7 @@ static OpTy createLayer(OpBuilder &builder, OpTy op,
 static FailureOr<LinearOp> buildForward(OpBuilder &builder, LinearOp op,
                                         const Recipe &recipe,
                                         const IRMapping &mapping,
-                                        FunctionState &function,
-                                        Slots &slots) {
+                                        FunctionState &function, Slots &slots) {
   LinearConfig config;
   LinearOp::Properties properties = applyRecipe(op, recipe, config);
   SmallVector<Value> groups;
@@ -251,8 +251,8 @@ static FailureOr<LinearOp> buildForward(OpBuilder &builder, LinearOp op,
   operands.bias = getType(groups[2]);
   operands.workspace = getType(groups[3]);
   operands.hasSkipUpdate = bool(groups[4]);
-  FailureOr<LinearForwardPlan> plan = planLinearForward(
-      config, operands, [&] { return op.emitOpError(); });
+  FailureOr<LinearForwardPlan> plan =
+      planLinearForward(config, operands, [&] { return op.emitOpError(); });
   if (failed(plan))
     return failure();
   LinearOp created =
@@ -280,8 +280,8 @@ buildBackward(OpBuilder &builder, LinearBackwardOp op, const Recipe &recipe,
   operands.weight = getType(groups[3]);
   operands.bias = getType(groups[4]);
   operands.mainGrad = getType(groups[5]);
-  FailureOr<LinearBackwardPlan> plan = planLinearBackward(
-      config, operands, [&] { return op.emitOpError(); });
+  FailureOr<LinearBackwardPlan> plan =
+      planLinearBackward(config, operands, [&] { return op.emitOpError(); });
   if (failed(plan))
     return failure();
   return createLayer(builder, op, properties, *plan, groups, function);
@@ -332,7 +332,8 @@ Attribute Trials::getKey(Layer layer) {
   for (Operation *op : layer.getOps()) {
     key.push_back(builder.getStringAttr(op->getName().getStringRef()));
     key.push_back(op->getAttrDictionary());
-    key.push_back(builder.getTypeArrayAttr(llvm::to_vector(op->getOperandTypes())));
+    key.push_back(
+        builder.getTypeArrayAttr(llvm::to_vector(op->getOperandTypes())));
   }
   return builder.getArrayAttr(key);
 }
@@ -350,8 +351,8 @@ LogicalResult Trials::build(OpBuilder &builder, Layer layer,
                     block->addArgument(operand.getType(), operand.getLoc()));
   std::optional<Slots> slots;
   if (layer.forward) {
-    FailureOr<LinearOp> forward = buildForward(
-        builder, layer.forward, recipe, mapping, state, slots.emplace());
+    FailureOr<LinearOp> forward = buildForward(builder, layer.forward, recipe,
+                                               mapping, state, slots.emplace());
     if (failed(forward))
       return failure();
     created.push_back(*forward);
@@ -360,8 +361,8 @@ LogicalResult Trials::build(OpBuilder &builder, Layer layer,
     Slots own = getSlots(op);
     for (Value &value : own)
       value = value ? mapping.lookup(value) : value;
-    FailureOr<LinearBackwardOp> backward = buildBackward(
-        builder, op, recipe, mapping, state, slots.value_or(own));
+    FailureOr<LinearBackwardOp> backward =
+        buildBackward(builder, op, recipe, mapping, state, slots.value_or(own));
     if (failed(backward))
       return failure();
     created.push_back(*backward);
@@ -377,8 +378,8 @@ Verdict Trials::tryLayer(Layer layer) {
       verdict.reason = diagnostic.str();
       // The remark names the op itself.
       StringRef reason = verdict.reason;
-      for (StringRef name : {LinearOp::getOperationName(),
-                             LinearBackwardOp::getOperationName()})
+      for (StringRef name :
+           {LinearOp::getOperationName(), LinearBackwardOp::getOperationName()})
         if (reason.consume_front(("'" + name + "' op ").str()))
           verdict.reason = reason.str();
     }
@@ -397,8 +398,7 @@ Verdict Trials::tryLayer(Layer layer) {
   SmallVector<Operation *> created;
   bool isBuilt = succeeded(build(builder, layer, state, created));
   verdict.needsState = !state.isEmpty();
-  func.setType(builder.getFunctionType(
-      func.getBody().getArgumentTypes(), {}));
+  func.setType(builder.getFunctionType(func.getBody().getArgumentTypes(), {}));
   bool isLegal = isBuilt && succeeded(verify(*module));
   if (isLegal) {
     IRRewriter rewriter(context);
@@ -503,8 +503,8 @@ FailureOr<RecipeOptions> QuantApplyRecipePass::readOptions() {
 }
 
 static void emitReason(Operation *op, StringRef reason) {
-  op->emitRemark() << "'" << op->getName() << "' op is not quantized: "
-                   << reason;
+  op->emitRemark() << "'" << op->getName()
+                   << "' op is not quantized: " << reason;
 }
 
 /// The plain layers of the module, each backward op with the forward op that
@@ -580,15 +580,14 @@ void QuantApplyRecipePass::rewriteCall(RewriterBase &rewriter,
     return;
   SmallVector<Value> operands;
   for (unsigned index = 0; index < gained.getNumScales(); ++index)
-    operands.push_back(
-        state.addScale(callee.getArgument(gained.getFirstScale() + index)
-                           .getLoc()));
+    operands.push_back(state.addScale(
+        callee.getArgument(gained.getFirstScale() + index).getLoc()));
   if (gained.getNumParts() > 0)
-    operands.push_back(state.addRandomState(rewriter, call.getLoc(),
-                                            gained.getNumParts()));
+    operands.push_back(
+        state.addRandomState(rewriter, call.getLoc(), gained.getNumParts()));
   call->insertOperands(gained.getFirstScale(), operands);
-  auto created = func::CallOp::create(rewriter, call.getLoc(), callee,
-                                      call.getOperands());
+  auto created =
+      func::CallOp::create(rewriter, call.getLoc(), callee, call.getOperands());
   created->setDiscardableAttrs(call->getDiscardableAttrDictionary());
   unsigned numResults = call.getNumResults();
   state.addAmaxes(created.getResults().drop_front(numResults));
@@ -664,8 +663,7 @@ void QuantApplyRecipePass::raise(Trials &trials, Callers &callers) {
       continue;
     }
     SmallVector<Operation *> created;
-    LinearOp linear =
-        createLinear(rewriter, *match, isGradEnabled, created);
+    LinearOp linear = createLinear(rewriter, *match, isGradEnabled, created);
     Layer layer;
     layer.forward = linear;
     reason = linear ? whyNot(layer, trials, callers)
@@ -685,9 +683,8 @@ void QuantApplyRecipePass::runOnOperation() {
   FailureOr<RecipeOptions> options = readOptions();
   if (failed(options))
     return signalPassFailure();
-  FailureOr<Recipe> made = makeRecipe(&getContext(), *options, [&] {
-    return emitError(module.getLoc());
-  });
+  FailureOr<Recipe> made = makeRecipe(
+      &getContext(), *options, [&] { return emitError(module.getLoc()); });
   if (failed(made))
     return signalPassFailure();
   unavailable.clear();
@@ -720,16 +717,17 @@ void QuantApplyRecipePass::runOnOperation() {
       chosen[backward] = layer.forward;
   }
   module.walk([&](Operation *op) {
-    bool isModule = isa<LayerNormLinearOp, LayerNormLinearBackwardOp,
-                        LayerNormMLPOp, LayerNormMLPBackwardOp,
-                        GroupedLinearOp, GroupedLinearBackwardOp>(op);
+    bool isModule =
+        isa<LayerNormLinearOp, LayerNormLinearBackwardOp, LayerNormMLPOp,
+            LayerNormMLPBackwardOp, GroupedLinearOp, GroupedLinearBackwardOp>(
+            op);
     bool isQuantized =
         llvm::any_of(op->getAttrs(), [](NamedAttribute attribute) {
           return isa<QuantizerAttrInterface>(attribute.getValue());
         });
     if (isModule && !isQuantized)
       emitReason(op, "recipes are applied to the linear layers that "
-                 "'te-quant-decompose-modules' takes it apart into");
+                     "'te-quant-decompose-modules' takes it apart into");
   });
   for (func::FuncOp func : llvm::to_vector(module.getOps<func::FuncOp>()))
     rewrite(func, *made);

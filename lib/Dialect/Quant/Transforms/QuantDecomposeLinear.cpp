@@ -264,9 +264,8 @@ Value LinearEmitter::quantizeComponents(LinearRole role, TensorSpecType type,
     }
     Value part = make(component.quantizer, input);
     auto partType = cast<TensorSpecType>(part.getType());
-    llvm::append_range(inners, DisassembleOp::create(builder, loc,
-                                                     partType.getInnerTypes(),
-                                                     part)
+    llvm::append_range(inners, DisassembleOp::create(
+                                   builder, loc, partType.getInnerTypes(), part)
                                    .getInners());
   }
   return AssembleOp::create(builder, loc, type, inners);
@@ -289,7 +288,9 @@ Value LinearEmitter::quantize(LinearRole role, TensorSpecType type,
       signature.returnsAmax ? RankedTensorType::get({1}, builder.getF32Type())
                             : Type(),
       source, into, noop, signature.takesScale ? entry->scale : Value(), amaxes,
-      signature.takesRandomState ? shiftRandomState(builder, loc, rng, randomPart) : Value());
+      signature.takesRandomState
+          ? shiftRandomState(builder, loc, rng, randomPart)
+          : Value());
   // A role may be quantized twice, before and after a gather.
   if (Value amax = made.getAmaxResult()) {
     if (entry->amax)
@@ -385,8 +386,7 @@ Value LinearEmitter::gather(const LinearGather &gather, Value local,
                   gather.randomPart, /*reducesAmax=*/false, Value(), Value());
 }
 
-Value LinearEmitter::reduce(LinearReduction reduction, Value value,
-                            Type type) {
+Value LinearEmitter::reduce(LinearReduction reduction, Value value, Type type) {
   switch (reduction) {
   case LinearReduction::None:
     return value;
@@ -445,12 +445,12 @@ Value LinearEmitter::gemm(GemmLayout layout, Value a, Value b, Type type,
     QuantizerAttrInterface quantizer = getQuantizer(a.getType());
     bool isQuantized =
         bool(getGemmRepresentation(quantizer, aDirection)->quantizer);
-    bias = decode(bias, isQuantized && dtype.isF32() ? builder.getBF16Type()
-                                                     : dtype);
+    bias = decode(bias,
+                  isQuantized && dtype.isF32() ? builder.getBF16Type() : dtype);
   }
-  auto product = GemmOp::create(builder, loc, gemmType,
-                                /*preActivation=*/Type(), layout, a, b, bias,
-                                accumulator);
+  auto product =
+      GemmOp::create(builder, loc, gemmType,
+                     /*preActivation=*/Type(), layout, a, b, bias, accumulator);
   return toPlain(product.getResult(), type);
 }
 
@@ -519,9 +519,8 @@ LinearEmitter::emitAssertions(ArrayRef<LinearAssertion> assertions,
     auto dims = getDims(getOperand(assertion.role));
     if (failed(dims))
       return failure();
-    Value extent = toValue(assertion.dim == LinearAssertion::Last
-                               ? dims->back()
-                               : dims->front());
+    Value extent = toValue(
+        assertion.dim == LinearAssertion::Last ? dims->back() : dims->front());
     if (assertion.dim == LinearAssertion::Rows)
       for (OpFoldResult size : ArrayRef(*dims).drop_front().drop_back())
         extent = arith::MulIOp::create(builder, loc, extent, toValue(size));
@@ -584,8 +583,8 @@ Value ForwardEmitter::emitWeight() {
 /// 5.5
 Value ForwardEmitter::emitOutput(Value weightmat, Value operand) {
   const LinearOutputPlan &output = plan.output;
-  Value y = gemm(GemmLayout::TN, weightmat, operand, output.gemm,
-                 linear.getBias());
+  Value y =
+      gemm(GemmLayout::TN, weightmat, operand, output.gemm, linear.getBias());
   y = reduce(output.reduction, y, output.reduced);
   if (const LinearQuantize *quantized =
           findQuantize(plan.quantizes, LinearRole::Output))
@@ -597,12 +596,10 @@ FailureOr<SmallVector<Value>> ForwardEmitter::run() {
   if (plan.ignoresSaveOriginalInput)
     linear.emitWarning() << "'save_original_input' is ignored: quantizing the "
                             "input again would not give the same";
-  if (failed(emitAssertions(plan.assertions, linear.getW(),
-                            [&](LinearRole role) {
-                              return role == LinearRole::Weight
-                                         ? linear.getW()
-                                         : linear.getX();
-                            })))
+  if (failed(
+          emitAssertions(plan.assertions, linear.getW(), [&](LinearRole role) {
+            return role == LinearRole::Weight ? linear.getW() : linear.getX();
+          })))
     return failure();
   Value operand = emitInput();
   Value weightmat = emitWeight();
@@ -643,8 +640,8 @@ Value BackwardEmitter::emitGradOutput() {
 FailureOr<Value> BackwardEmitter::emitBiasGrad() {
   Value dy = plan.isQuantized ? decode(linear.getDy())
                               : decode(linear.getDy(), getActivationDtype());
-  auto type = RankedTensorType::get(getShape(plan.gradBias),
-                                    getDtype(dy.getType()));
+  auto type =
+      RankedTensorType::get(getShape(plan.gradBias), getDtype(dy.getType()));
   Value sum = ColumnSumOp::create(builder, loc, type, dy);
   if (plan.biasGradSource == BiasGradSource::WgradGemm) {
     FailureOr<Value> summed = zeroWithoutFeatures(sum);
@@ -667,8 +664,7 @@ FailureOr<Value> BackwardEmitter::zeroWithoutFeatures(Value sum) {
   Value empty = tensor::EmptyOp::create(
       builder, loc, tensor::getMixedSizes(builder, loc, sum),
       type.getElementType());
-  Value zeros =
-      linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
+  Value zeros = linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
   if (numFeatures == 0)
     return zeros;
   FailureOr<SmallVector<OpFoldResult>> dims = getDims(weight);
@@ -760,8 +756,7 @@ static LogicalResult decompose(RewriterBase &rewriter, OpTy op) {
   if (failed(plan))
     return op.emitOpError() << "expected operands and attributes that verify";
   rewriter.setInsertionPoint(op);
-  FailureOr<SmallVector<Value>> results =
-      EmitterTy(rewriter, op, *plan).run();
+  FailureOr<SmallVector<Value>> results = EmitterTy(rewriter, op, *plan).run();
   if (failed(results))
     return failure();
   rewriter.replaceOp(op, *results);

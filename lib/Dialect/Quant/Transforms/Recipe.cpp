@@ -44,12 +44,9 @@ static constexpr StringLiteral mxfp8Options[] = {"fp8-format",
 static constexpr StringLiteral currentOptions[] = {
     "fp8-format", "force-pow-2-scales", "amax-epsilon-input",
     "amax-epsilon-weight", "amax-epsilon-grad-output"};
-static constexpr StringLiteral blockOptions[] = {"fp8-format",
-                                                 "with-2d-quantization",
-                                                 "force-pow-2-scales",
-                                                 "amax-epsilon-input",
-                                                 "amax-epsilon-weight",
-                                                 "amax-epsilon-grad-output"};
+static constexpr StringLiteral blockOptions[] = {
+    "fp8-format",         "with-2d-quantization", "force-pow-2-scales",
+    "amax-epsilon-input", "amax-epsilon-weight",  "amax-epsilon-grad-output"};
 static constexpr StringLiteral nvfp4Options[] = {"with-2d-quantization",
                                                  "with-rht",
                                                  "stochastic-rounding",
@@ -166,8 +163,8 @@ static LogicalResult verifyOptions(const RecipeOptions &options,
   for (std::optional<float> epsilon :
        {options.amaxEpsilonInput, options.amaxEpsilonWeight,
         options.amaxEpsilonGradOutput})
-    if (epsilon && !(*epsilon >= 0.0f &&
-                     *epsilon <= std::numeric_limits<float>::max()))
+    if (epsilon &&
+        !(*epsilon >= 0.0f && *epsilon <= std::numeric_limits<float>::max()))
       return emitError() << "expected an amax epsilon that is finite and not "
                             "negative, but got "
                          << std::to_string(*epsilon);
@@ -193,9 +190,10 @@ static LogicalResult verifyOptions(const RecipeOptions &options,
 }
 
 ///
-static FailureOr<QuantizerAttrInterface>
-makeNVFP4(MLIRContext *context, const RecipeOptions &options, LinearRole role,
-          bool is2D, EmitError emitError) {
+static FailureOr<QuantizerAttrInterface> makeNVFP4(MLIRContext *context,
+                                                   const RecipeOptions &options,
+                                                   LinearRole role, bool is2D,
+                                                   EmitError emitError) {
   bool isWeight = role == LinearRole::Weight;
   bool isInput = role == LinearRole::Input;
   bool withRHT = !isWeight && options.withRHT.value_or(true);
@@ -222,9 +220,10 @@ makeNVFP4(MLIRContext *context, const RecipeOptions &options, LinearRole role,
   Usage usage = isRowScaled && is4Over6 ? Usage::Rowwise : Usage::Both;
   // The amax is that of the transformed tensor exactly where there is one.
   auto quantizer = NVFP4Attr::getChecked(
-      emitError, context, usage, withRHT, /*with_post_rht_amax=*/withRHT,
-      is2D, isStochastic, /*with_amax_reduction=*/false, isRowScaled, is4Over6,
-      /*e4m3_max=*/int64_t(has256 ? 256 : 448), options.errMode.value_or(ErrMode::MAE),
+      emitError, context, usage, withRHT, /*with_post_rht_amax=*/withRHT, is2D,
+      isStochastic, /*with_amax_reduction=*/false, isRowScaled, is4Over6,
+      /*e4m3_max=*/int64_t(has256 ? 256 : 448),
+      options.errMode.value_or(ErrMode::MAE),
       /*with_random_sign_mask=*/true, /*internal=*/true,
       /*optimize_for_gemm=*/false);
   if (!quantizer)
@@ -242,23 +241,23 @@ makeQuantizer(MLIRContext *context, const RecipeOptions &options,
   if (info.kind == RecipeKind::NVFP4)
     return makeNVFP4(context, options, role, is2D, emitError);
 
-  bool isE5M2 = isGradient && options.fp8Format.value_or(info.fp8Format) ==
-                                  FP8Format::Hybrid;
+  bool isE5M2 = isGradient &&
+                options.fp8Format.value_or(info.fp8Format) == FP8Format::Hybrid;
   Type fp8 = isE5M2 ? Type(Float8E5M2Type::get(context))
                     : Type(Float8E4M3FNType::get(context));
-  // one flag and one epsilon for each role, said here and nowhere else.
+  // R-2, H-27: one flag and one epsilon for each role, said here alone.
   bool isPow2 = options.forcePow2Scales
                     ? llvm::is_contained(*options.forcePow2Scales, role)
                     : info.kind == RecipeKind::Float8Block;
   llvm::APFloat epsilon((role == LinearRole::Input ? options.amaxEpsilonInput
-                         : isGradient              ? options.amaxEpsilonGradOutput
-                                                   : options.amaxEpsilonWeight)
+                         : isGradient ? options.amaxEpsilonGradOutput
+                                      : options.amaxEpsilonWeight)
                             .value_or(0.0f));
   switch (info.kind) {
   case RecipeKind::MXFP8:
-    return QuantizerAttrInterface(
-        MXFP8Attr::get(context, fp8, Usage::Both, is2D, /*internal=*/true,
-                       /*optimize_for_gemm=*/false));
+    return QuantizerAttrInterface(MXFP8Attr::get(context, fp8, Usage::Both,
+                                                 is2D, /*internal=*/true,
+                                                 /*optimize_for_gemm=*/false));
   case RecipeKind::Float8Current:
     return QuantizerAttrInterface(Float8CurrentScalingAttr::get(
         context, fp8, Usage::Both, isPow2, epsilon,

@@ -4,7 +4,7 @@
 // RUN: te-opt %s --te-quant-apply-recipe=recipe=nvfp4 | FileCheck %s --check-prefix=RNG
 // RUN: te-opt %s --te-quant-apply-recipe=recipe=mxfp8 | FileCheck %s --check-prefix=NONE
 
-// A role each: input and weight forward, the gradient of the output backward;
+// R-1: a role each: input and weight forward, the gradient of the output backward;
 // arguments come after those there are, but before a stream.
 
 // CHECK-LABEL: func.func @r1_layer

@@ -28,7 +28,7 @@
 // CURRENT-DAG: #[[DY:.*]] = #te_quant.float8_current_scaling<f8E5M2, internal = true>
 // CURRENT: {bias_requires_grad = true, grad_output_quantizer = #[[DY]], input_quantizer = #[[X]], weight_quantizer = #[[X]]
 
-// R-2
+// R-2, H-27
 // FLAGS-DAG: #[[X:.*]] = #te_quant.float8_current_scaling<f8E4M3FN, force_pow_2_scales = true, internal = true>
 // FLAGS-DAG: #[[W:.*]] = #te_quant.float8_current_scaling<f8E4M3FN, amax_epsilon = 5.000000e-01, internal = true>
 // FLAGS: {bias_requires_grad = true, grad_output_quantizer = #[[X]], input_quantizer = #[[X]], weight_quantizer = #[[W]]

@@ -27,7 +27,7 @@
 // R4: error: expected 'with-rht' to be off with 'use-4over6' for 'input'
 // ROWS: error: expected 'with-rht' to be off with 'row-scaled-activation', which has no transform for 'input'
 
-// What a chip lacks is said of each layer, and is no error.
+// R-8: what a chip lacks is said of each layer, and is no error.
 // RUN: te-opt %s --te-quant-apply-recipe="recipe=mxfp8 chip=sm_90a" 2>&1 | FileCheck %s --check-prefix=SM90
 // RUN: te-opt %s --te-quant-apply-recipe="recipe=mxfp8 chip=sm_120a" 2>&1 | FileCheck %s --check-prefix=SM120
 // RUN: te-opt %s --te-quant-apply-recipe="recipe=float8_block chip=sm_89" 2>&1 | FileCheck %s --check-prefix=SM89

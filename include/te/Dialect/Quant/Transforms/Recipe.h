@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A recipe is a choice of formats for the operands of linear layers. Ids such as
-// R-4 are those of docs/rules.md; docs/recipes.md has the table.
+// A recipe is a choice of formats for the operands of linear layers. Ids such
+// as R-4 are those of docs/rules.md; docs/recipes.md has the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,8 +67,9 @@ llvm::FailureOr<Recipe> makeRecipe(mlir::MLIRContext *context,
 /// what rows are padded to where their number depends on data.
 int64_t getRowAlignment(RecipeKind kind);
 
-/// whether chips of a compute capability (10 times the major number and the
-/// minor one) have the recipe's GEMMs; if not, `reason` says what they need.
+/// whether chips of a compute capability (10 times the major number and
+/// the minor one) have the recipe's GEMMs; if not, `reason` says what they
+/// need.
 bool isRecipeAvailable(RecipeKind kind, unsigned computeCapability,
                        std::string &reason);
 
