@@ -5,9 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/IR/AsmState.h"
-#include "mlir/IR/SymbolTable.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "LayoutReport.h"
 #include "te/Dialect/Quant/IR/Quant.h"
 #include "te/Dialect/Quant/Transforms/Passes.h"
 #include "llvm/Support/Format.h"
@@ -101,19 +99,13 @@ static SmallVector<Size> describeShape(TensorSpecType type, unsigned index) {
 }
 
 static ValueRow describe(std::string name, TensorSpecType type) {
-  ValueRow row{std::move(name), type, {}, 0, {}};
+  ValueRow row{std::move(name), type, {}, getTotalBytes(type), {}};
   row.nominalBytes = getSizeInBytes(type.getShape(), type.getNominalDtype());
   for (auto [index, innerType] : llvm::enumerate(type.getInnerTypes())) {
     auto tensor = cast<RankedTensorType>(innerType);
     InnerRow inner{type.getLayout().getNames()[index].getValue(),
                    describeShape(type, index), tensor.getElementType(),
                    getSizeInBytes(tensor.getShape(), tensor.getElementType())};
-    int64_t total;
-    if (row.bytes && inner.bytes &&
-        !llvm::AddOverflow(*row.bytes, *inner.bytes, total))
-      row.bytes = total;
-    else
-      row.bytes = std::nullopt;
     row.inners.push_back(std::move(inner));
   }
   return row;
@@ -123,35 +115,19 @@ static ValueRow describe(std::string name, TensorSpecType type) {
 static SmallVector<ValueRow> collect(ModuleOp module) {
   AsmState state(module);
   SmallVector<ValueRow> rows;
-  auto add = [&](Operation *scope, Value value) {
+  auto add = [&](Value value) {
     auto type = dyn_cast<TensorSpecType>(value.getType());
     if (!type)
       return;
-    std::string name;
-    llvm::raw_string_ostream os(name);
-    while (scope && !isa<FunctionOpInterface>(scope))
-      scope = scope->getParentOp();
-    if (scope)
-      os << SymbolTable::getSymbolName(scope).getValue() << ".";
-    auto argument = dyn_cast<BlockArgument>(value);
-    if (argument && scope && argument.getOwner()->isEntryBlock() &&
-        argument.getOwner()->getParentOp() == scope) {
-      os << "arg" << argument.getArgNumber();
-    } else {
-      std::string operand;
-      llvm::raw_string_ostream operandOs(operand);
-      value.printAsOperand(operandOs, state);
-      os << StringRef(operand).ltrim('%');
-    }
-    rows.push_back(describe(name, type));
+    rows.push_back(describe(getReportName(value, state), type));
   };
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (Value result : op->getResults())
-      add(op->getParentOp(), result);
+      add(result);
     for (Region &region : op->getRegions())
       for (Block &block : region)
         for (Value argument : block.getArguments())
-          add(op, argument);
+          add(argument);
   });
   return rows;
 }
@@ -224,10 +200,6 @@ static std::string toText(const InnerRow &inner) {
   return text;
 }
 
-static std::string toText(std::optional<int64_t> bytes) {
-  return bytes ? std::to_string(*bytes) : "dynamic";
-}
-
 static void printText(raw_ostream &os, ArrayRef<ValueRow> rows) {
   // One set of columns for all values, so that they can be compared.
   size_t nameWidth = 0, shapeWidth = 0, typeWidth = 0, bytesWidth = 0;
@@ -236,9 +208,9 @@ static void printText(raw_ostream &os, ArrayRef<ValueRow> rows) {
       nameWidth = std::max(nameWidth, inner.name.size());
       shapeWidth = std::max(shapeWidth, toText(inner).size());
       typeWidth = std::max(typeWidth, toString(inner.elementType).size());
-      bytesWidth = std::max(bytesWidth, toText(inner.bytes).size());
+      bytesWidth = std::max(bytesWidth, formatBytes(inner.bytes).size());
     }
-    bytesWidth = std::max(bytesWidth, toText(row.bytes).size());
+    bytesWidth = std::max(bytesWidth, formatBytes(row.bytes).size());
   }
   auto printRow = [&](StringRef name, StringRef shape, StringRef type,
                       StringRef bytes) {
@@ -251,10 +223,10 @@ static void printText(raw_ostream &os, ArrayRef<ValueRow> rows) {
     os << row.name << ": " << row.type << "\n";
     for (const InnerRow &inner : row.inners) {
       printRow(inner.name, toText(inner), toString(inner.elementType),
-               toText(inner.bytes));
+               formatBytes(inner.bytes));
       os << "\n";
     }
-    printRow("total", "", "", toText(row.bytes));
+    printRow("total", "", "", formatBytes(row.bytes));
     if (row.bytes && row.nominalBytes)
       os << " bytes, " << *row.nominalBytes << " as "
          << row.type.getNominalDtype();

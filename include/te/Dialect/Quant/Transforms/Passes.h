@@ -13,7 +13,7 @@
 
 namespace te::quant {
 
-/// What te-quant-print-layout writes.
+/// What te-quant-print-layout and te-quant-print-memory write.
 enum class LayoutFormat { Text, JSON };
 
 /// What te-quant-raise-linear takes for a weight.
