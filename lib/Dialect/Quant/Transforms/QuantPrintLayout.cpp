@@ -64,9 +64,8 @@ static AffineExpr substituteExtents(AffineExpr dim, ArrayRef<int64_t> shape) {
 static std::string printDim(AffineExpr expr) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  printLayoutDim(os, expr, [](unsigned index) {
-    return "d" + std::to_string(index);
-  });
+  printLayoutDim(os, expr,
+                 [](unsigned index) { return "d" + std::to_string(index); });
   return text;
 }
 

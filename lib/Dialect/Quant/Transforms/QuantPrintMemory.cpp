@@ -142,8 +142,7 @@ static void forEachKept(LayerNormLinearOp op, const LayerNormLinearPlan &plan,
   if (plan.saved.empty())
     return;
   keep("input", op.getX());
-  if (plan.returnsNorm &&
-      plan.saved[LNNormOutputSlot].kind == SavedSlot::Alias)
+  if (plan.returnsNorm && plan.saved[LNNormOutputSlot].kind == SavedSlot::Alias)
     keep("norm_output", getResult(op, plan, "norm_output"));
 }
 template <typename KeepFn>
@@ -175,8 +174,8 @@ static SmallVector<Value> getWorkspaces(OpTy op) {
   return {op.getWorkspace()};
 }
 
-/// The weight that a workspace result belongs to: of `fc2_workspace` the second,
-/// of `workspace_3` the fourth.
+/// The weight that a workspace result belongs to: of `fc2_workspace` the
+/// second, of `workspace_3` the fourth.
 static unsigned getWorkspaceIndex(StringRef name) {
   if (name.consume_front("fc"))
     return name.front() - '1';
@@ -202,7 +201,9 @@ static SmallVector<Item> collectItems(OpTy op, const PlanTy &plan) {
     if (name.consume_front("saved_")) {
       bool isWeight = name.contains("weight");
       items.push_back({isWeight ? Purpose::SavedWeight : Purpose::Saved,
-                       name.str(), type, {}});
+                       name.str(),
+                       type,
+                       {}});
     } else if (name.contains("workspace")) {
       unsigned index = getWorkspaceIndex(name);
       if (index >= workspaces.size())
@@ -252,7 +253,9 @@ static SmallVector<Item> collectPlainItems(OpTy op) {
     if (!mapping.contains(operand))
       mapping.map(operand, block.addArgument(toPlain(operand.getType()),
                                              operand.getLoc()));
-  OpBuilder builder = OpBuilder::atBlockEnd(&block);
+  // The block is in no op that could tell the context.
+  OpBuilder builder(op.getContext());
+  builder.setInsertionPointToEnd(&block);
   auto plain = cast<OpTy>(builder.clone(*op, mapping));
   clearWorkspaces(plain);
   plain.getSkipUpdateMutable().clear();
@@ -378,8 +381,8 @@ static void printJSON(raw_ostream &os, ArrayRef<LayerRow> rows,
           printComparison(json, sum(row.items), sum(row.plainItems));
         });
     });
-    json.attributeObject(
-        "total", [&] { printComparison(json, total, plainTotal); });
+    json.attributeObject("total",
+                         [&] { printComparison(json, total, plainTotal); });
   });
   os << "\n";
 }
