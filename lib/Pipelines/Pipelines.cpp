@@ -40,10 +40,8 @@ static void addBufferization(OpPassManager &pm, bool fuse) {
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createLinalgElementwiseOpFusionPass());
   if (fuse) {
-    pm.addNestedPass<func::FuncOp>(
-        te::quant::createQuantFuseProducersPass());
-    pm.addNestedPass<func::FuncOp>(
-        te::quant::createQuantFuseColumnSumsPass());
+    pm.addNestedPass<func::FuncOp>(te::quant::createQuantFuseProducersPass());
+    pm.addNestedPass<func::FuncOp>(te::quant::createQuantFuseColumnSumsPass());
     pm.addPass(createCanonicalizerPass());
   }
   // What overwrites a given tensor is made in its buffer.
@@ -136,8 +134,24 @@ void te::quant::buildGPUPipeline(OpPassManager &pm,
 }
 
 void te::quant::registerPipelines() {
-  PassPipelineRegistration<GPUPipelineOptions>(
+  // Not a PassPipelineRegistration: what it calls cannot fail, and to add a
+  // pass on modules where there are none ends the process.
+  registerPassPipeline(
       "te-quant-gpu-pipeline",
       "Lower quantized tensor programs to LLVM with embedded GPU kernels",
-      buildGPUPipeline);
+      [](OpPassManager &pm, StringRef text,
+         function_ref<LogicalResult(const Twine &)> emitError) {
+        if (pm.getOpAnchorName() != ModuleOp::getOperationName())
+          return emitError("expected pipeline 'te-quant-gpu-pipeline' to be on "
+                           "'builtin.module', but got '" +
+                           pm.getOpAnchorName() + "'");
+        GPUPipelineOptions options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        buildGPUPipeline(pm, options);
+        return success();
+      },
+      [](function_ref<void(const mlir::detail::PassOptions &)> handler) {
+        handler(GPUPipelineOptions());
+      });
 }

@@ -53,6 +53,8 @@ LogicalResult rewriteLinalg(func::FuncOp function, RewriterBase &rewriter) {
   SmallVector<linalg::LinalgOp> ops;
   function.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
   for (linalg::LinalgOp op : ops) {
+    if (!op.hasPureBufferSemantics())
+      return op.emitOpError("expected operands that are buffers");
     rewriter.setInsertionPoint(op);
     if (failed(linalg::linalgOpToParallelLoops(rewriter, op)))
       return op.emitOpError("cannot be lowered to loops");

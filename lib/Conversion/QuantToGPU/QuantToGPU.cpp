@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "te/Conversion/QuantToGPU/QuantToGPU.h"
 #include "HostToGPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "te/Conversion/Passes.h"
-#include "te/Conversion/QuantToGPU/QuantToGPU.h"
 #include "te/Target/TargetInfo.h"
 
 namespace te::quant {
@@ -34,13 +34,15 @@ struct QuantToGPU : te::quant::impl::QuantToGPUPassBase<QuantToGPU> {
     ModuleOp module = getOperation();
     const TargetInfo *target = TargetInfo::lookup(chip);
     if (!target) {
-      emitError(module.getLoc()) << "unknown chip '" << chip << "', expected one of "
-                         << TargetInfo::getKnownChips();
+      emitError(module.getLoc())
+          << "unknown chip '" << chip << "', expected one of "
+          << TargetInfo::getKnownChips();
       return signalPassFailure();
     }
+    if (failed(verifyRuntimeNames(module)))
+      return signalPassFailure();
     StreamMap streams = addStreams(module);
-    KernelContext kernels(module, *target,
-                          gemm == GemmLowering::Library);
+    KernelContext kernels(module, *target, gemm == GemmLowering::Library);
     for (auto [function, stream] : streams)
       if (failed(lowerQuantOpsToLaunches(function, stream, kernels)) ||
           failed(lowerCollectives(function, stream)) ||
@@ -50,12 +52,31 @@ struct QuantToGPU : te::quant::impl::QuantToGPUPassBase<QuantToGPU> {
   }
 
 private:
+  /// What calls of the runtime refer to is a function of the runtime: here and
+  /// in upstream's conversions, which look at names alone.
+  static LogicalResult verifyRuntimeNames(ModuleOp module) {
+    for (Operation &op : *module.getBody()) {
+      auto name =
+          op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName());
+      auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
+      if (!name || (function && function.isExternal()))
+        continue;
+      for (StringRef prefix : {"mgpu", "teRuntime"})
+        if (name.getValue().starts_with(prefix))
+          return op.emitOpError()
+                 << "has the name '" << name.getValue()
+                 << "', but names that begin with '" << prefix
+                 << "' are the runtime's, which 'llvm.func' may declare";
+    }
+    return success();
+  }
+
   /// Kernel modules are compiled for the chip with the PTX version it needs.
   static void attachTarget(ModuleOp module, const TargetInfo &target) {
     Builder builder(module.getContext());
-    auto attr = NVVM::NVVMTargetAttr::get(
-        module.getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda", target.chip,
-        target.ptxFeature);
+    auto attr = NVVM::NVVMTargetAttr::get(module.getContext(), /*optLevel=*/3,
+                                          "nvptx64-nvidia-cuda", target.chip,
+                                          target.ptxFeature);
     module.walk([&](gpu::GPUModuleOp kernels) {
       kernels.setTargetsAttr(builder.getArrayAttr(attr));
     });

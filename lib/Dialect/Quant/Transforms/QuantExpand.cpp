@@ -64,53 +64,64 @@ void te::quant::populateQuantExpandPatterns(const TypeConverter &converter,
   populateQuantExpandUpdateUsagePatterns(converter, patterns);
 }
 
-/// Whether a TensorSpec is part of any of `types`, however deep.
-static bool mentionsTensorSpec(TypeRange types) {
-  return llvm::any_of(types, [](Type type) {
-    return type
-        .walk([](TensorSpecType) { return WalkResult::interrupt(); })
-        .wasInterrupted();
-  });
+/// Whether a TensorSpec is `type` or part of it, however deep.
+static bool mentionsTensorSpec(Type type) {
+  return type.walk([](TensorSpecType) { return WalkResult::interrupt(); })
+      .wasInterrupted();
 }
 
-/// Whether `op` takes, gives or passes to its blocks a TensorSpec.
-static bool usesTensorSpec(Operation *op) {
-  if (mentionsTensorSpec(op->getOperandTypes()) ||
-      mentionsTensorSpec(op->getResultTypes()))
+/// Whether `holds` for a type that `op` takes, gives or passes to its blocks.
+static bool anyType(Operation *op, function_ref<bool(Type)> holds) {
+  if (llvm::any_of(op->getOperandTypes(), holds) ||
+      llvm::any_of(op->getResultTypes(), holds))
     return true;
   for (Region &region : op->getRegions())
     for (Block &block : region)
-      if (mentionsTensorSpec(block.getArgumentTypes()))
+      if (llvm::any_of(block.getArgumentTypes(), holds))
         return true;
   auto function = dyn_cast<FunctionOpInterface>(op);
-  return function && (mentionsTensorSpec(function.getArgumentTypes()) ||
-                      mentionsTensorSpec(function.getResultTypes()));
+  return function && (llvm::any_of(function.getArgumentTypes(), holds) ||
+                      llvm::any_of(function.getResultTypes(), holds));
+}
+
+static bool usesTensorSpec(Operation *op) {
+  return anyType(op, mentionsTensorSpec);
 }
 
 static LogicalResult verifyExpandable(Operation *op) {
   if (!usesTensorSpec(op) && !isa<GemmOp>(op))
     return success();
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<AllGatherOp, DequantizeOp, GemmOp, QuantizeOp, SwizzleOp,
-            UpdateUsageOp>(
-          [](auto op) { return te::quant::verifyExpandable(op); })
-      .Case<AllReduceOp, AmaxOp, AssembleOp, ColumnSumOp, DisassembleOp,
-            EmptyOp, ReduceScatterOp, func::FuncOp, func::CallOp,
-            func::ReturnOp, BranchOpInterface, scf::ForOp, scf::IfOp,
-            scf::IndexSwitchOp, scf::WhileOp,
-            scf::YieldOp, scf::ConditionOp, arith::SelectOp>(
-          [](auto) { return success(); })
-      .Default([](Operation *op) {
-        return op->emitOpError()
-               << "with TensorSpecs cannot be expanded: supported are "
-                  "te_quant, func.func, call and return, cf branches, scf.for, "
-                  "if and while, and arith.select";
-      });
+  LogicalResult result =
+      llvm::TypeSwitch<Operation *, LogicalResult>(op)
+          .Case<AllGatherOp, DequantizeOp, GemmOp, QuantizeOp, SwizzleOp,
+                UpdateUsageOp>(
+              [](auto op) { return te::quant::verifyExpandable(op); })
+          .Case<AllReduceOp, AmaxOp, AssembleOp, ColumnSumOp, DisassembleOp,
+                EmptyOp, ReduceScatterOp, func::FuncOp, func::CallOp,
+                func::ReturnOp, BranchOpInterface, scf::ForOp, scf::IfOp,
+                scf::IndexSwitchOp, scf::WhileOp, scf::YieldOp,
+                scf::ConditionOp, arith::SelectOp>(
+              [](auto) { return success(); })
+          .Default([](Operation *op) {
+            return op->emitOpError()
+                   << "with TensorSpecs cannot be expanded: supported are "
+                      "te_quant, func.func, call and return, cf branches, "
+                      "scf.for, "
+                      "if and while, and arith.select";
+          });
+  if (failed(result))
+    return failure();
+  // What a tuple or a function type holds would have to change with it.
+  if (anyType(op, [](Type type) {
+        return !isa<TensorSpecType>(type) && mentionsTensorSpec(type);
+      }))
+    return op->emitOpError()
+           << "with a TensorSpec inside of another type cannot be expanded";
+  return success();
 }
 
 namespace {
-struct QuantExpandPass
-    : te::quant::impl::QuantExpandPassBase<QuantExpandPass> {
+struct QuantExpandPass : te::quant::impl::QuantExpandPassBase<QuantExpandPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     // The conversion visits reachable blocks only.

@@ -52,3 +52,19 @@ func.func @decoded_blocks(%x: tensor<96x7xbf16>) -> !decoded {
   %q = te_quant.quantize %x : tensor<96x7xbf16> -> !decoded
   return %q : !decoded
 }
+
+// -----
+
+!q = !te_quant.tensor<32x64xbf16, #te_quant.mxfp8<f8E4M3FN>>
+
+func.func @in_a_tuple(%a: tuple<!q>) -> tuple<!q> {
+  // expected-error @below {{'func.return' op with a TensorSpec inside of another type cannot be expanded}}
+  return %a : tuple<!q>
+}
+
+// -----
+
+!q = !te_quant.tensor<32x64xbf16, #te_quant.mxfp8<f8E4M3FN>>
+
+// expected-error @below {{'func.func' op with a TensorSpec inside of another type cannot be expanded}}
+func.func private @declared(tuple<i32, !q>)
