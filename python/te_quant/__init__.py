@@ -71,6 +71,13 @@ def _call(command: Sequence[str], text: Optional[str] = None) -> str:
     return done.stdout
 
 
+def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    try:
+        return tempfile.TemporaryDirectory()
+    except OSError as error:
+        raise Error(f"no temporary folder can be made: {error}") from error
+
+
 def layout(type_text: str) -> List[InnerTensor]:
     """The inner tensors of a TensorSpec type, in canonical order.
 
@@ -116,7 +123,7 @@ def lower(module: str, chip: str = "sm_90a", format: str = "isa") -> Lowered:
     ... }''').kernels
     True
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with _temporary_folder() as folder:
         text = _call([_find_tool("te-opt"), "-",
                       f"--te-quant-gpu-pipeline=chip={chip} format={format} kernels={folder}"], module)
         kernels = {}
@@ -147,7 +154,7 @@ def run(module: str, entry: str, inputs: Sequence[Union[bytes, Tuple[bytes, Sequ
     >>> run("func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }", "f", [bytes(8)])[0].shape
     (2,)
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with _temporary_folder() as folder:
         path = os.path.join(folder, "module.mlir")
         with open(path, "w", encoding="utf-8") as file:
             file.write(module)

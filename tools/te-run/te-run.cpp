@@ -26,6 +26,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+#include <cstdlib>
 #include <thread>
 
 using namespace llvm;
@@ -204,6 +205,16 @@ getOutputDirectories(const Options &options) {
   return directories;
 }
 
+/// The first may have made what the others are in.
+static void
+removeAll(std::vector<std::unique_ptr<OutputDirectory>> &directories) {
+  while (!directories.empty())
+    directories.pop_back();
+}
+
+/// What a program that is running would write to.
+static std::vector<std::unique_ptr<OutputDirectory>> *runningInto = nullptr;
+
 static Error run(const Options &options) {
   if (Error error = checkOutputDirectory(options.outputDirectory))
     return error;
@@ -242,13 +253,11 @@ static Error run(const Options &options) {
 
   std::vector<std::unique_ptr<OutputDirectory>> directories =
       getOutputDirectories(options);
-  // The first may have made what the others are in.
-  auto removeLastFirst = make_scope_exit([&] {
-    while (!directories.empty())
-      directories.pop_back();
-  });
+  scope_exit removeLastFirst([&] { removeAll(directories); });
+  runningInto = &directories;
   Error error = runProgram(*function, *signature, *inputs, *runtime,
                            diagnostics, directories);
+  runningInto = nullptr;
   // Statistics are there to explain a failure too.
   if (writesStats && runtime->writeStats(options.emulatorStats.c_str())) {
     Error statsError = runtime->takeError();
@@ -266,7 +275,17 @@ static Error run(const Options &options) {
   return Error::success();
 }
 
+/// A program that calls `exit` has not finished: no result is written.
+static void failOnExit() {
+  if (!runningInto)
+    return;
+  removeAll(*runningInto);
+  errs() << "te-run: error: the program called exit\n";
+  _Exit(1);
+}
+
 int main(int argc, char **argv) {
+  std::atexit(failOnExit);
   Expected<Options> options = parseOptions(argc, argv);
   Error error = options ? run(*options) : options.takeError();
   if (!error)

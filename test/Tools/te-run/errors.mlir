@@ -126,6 +126,10 @@
 // RUN: %{fail} STRIDED
 // STRIDED:te-run: error: result 0 ('data'): expected a contiguous buffer, but got the strides [1x2]
 
+// REDEFINE: %{arguments} = %t/module.mlir --entry=exits %{rest}
+// RUN: %{fail} EXIT
+// EXIT:te-run: error: the program called exit
+
 // RUN: echo old | diff - %t/out/manifest.json
 // RUN: ls -A %t/out | count 1
 
@@ -237,4 +241,10 @@ func.func @strided(%a: memref<2x2xf32>)
   %t = memref.transpose %a (i, j) -> (j, i)
     : memref<2x2xf32> to memref<2x2xf32, strided<[1, 2]>>
   return %t : memref<2x2xf32, strided<[1, 2]>>
+}
+llvm.func @exit(i32)
+func.func @exits() attributes {te_quant.args = [], te_quant.results = []} {
+  %status = arith.constant 0 : i32
+  llvm.call @exit(%status) : (i32) -> ()
+  return
 }
