@@ -372,7 +372,7 @@ void Epilogue::store(Value row, Value col, Value sum) {
     auto loadOld = [&] {
       return b.widen(b.load(result, config.dtype, offset));
     };
-    // Row-scaled products are rounded before they are added (P-3).
+    // P-3: row-scaled products are rounded before they are added.
     bool roundsFirst = config.accumulates && hasLineFactors();
     Value value = scale(sum, row, col);
     if (config.accumulates && !roundsFirst)

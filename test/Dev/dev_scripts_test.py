@@ -172,8 +172,21 @@ class Rules(TreeTest):
     def test_nothing_names_it(self):
         status, output = self.check("| B-7 | a | |", "// B-" + "70\n", "// B-7\n")
         self.assertEqual(status, 1, output)
-        self.assertIn("B-7: no code names it", output)
-        self.assertNotIn("no test names it", output)
+        self.assertIn("B-7: no code has a label of it", output)
+        self.assertNotIn("no test has", output)
+
+    def test_prose_is_no_label(self):
+        status, output = self.check("| B-7 | a | |", "// As B-7 has it.\n",
+                                    "// This is B-7.\n")
+        self.assertEqual(status, 1, output)
+        self.assertIn("B-7: no code has a label of it", output)
+        self.assertIn("B-7: no test has a label of it", output)
+
+    def test_names_are_labels(self):
+        for name in ("func.func @b7_hit() {", "TEST_F(A, B7_Hit) {",
+                     "def test_b7_hit():"):
+            self.assertEqual(self.check("| B-7 | a | |", "// H-3, B-7\n", name),
+                             (0, "1 passed, 0 failed\n"))
 
     def test_a_reason(self):
         self.assertEqual(self.check("| B-7 | a | both: of this |"),

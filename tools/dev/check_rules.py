@@ -3,9 +3,12 @@
 
     check_rules.py [ROOT]
 
-Prints a line for each rule without a comment in include or lib, or without a
-test in test, unless its row says why, and for each id that the index lacks. The
-last line is 'N passed, N failed', counted in rules.
+Prints a line for each rule without a label in include or lib, or without one in
+test, unless its row says why, and for each id that the index lacks. A label is a
+comment that begins with ids (`// B-7, H-16: why`), the name of a test
+(`@b7_hit`, `TEST(Suite, V2_Follows)`, `def check_b14_empty`), or an entry of
+`rules` in a table. Prose that mentions an id is none. The last line is 'N passed,
+N failed', counted in rules.
 
 Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,6 +20,11 @@ import sys
 
 INDEX = "docs/rules.md"
 ID = re.compile(r"\b([BHPRV]-(?:0|[1-9][0-9]?))[abc]?\b")
+ANY = r"(?:[BHPRVQSU]-\d+[abc]?|[DL]-[A-Z0-9]+|\d\.\d(?:\.\d)?)"
+COMMENT = re.compile(rf"(?:^|\s)(?://+|#)\s*({ANY}(?:, {ANY})*)")
+NAME = re.compile(r"(?:@|\bTEST\w*\(\w+,\s*|\bdef (?:test|check)_)"
+                  r"([bhprvBHPRV])([1-9][0-9]?)[abc]?_")
+RULES = re.compile(r'"rules": \[([^]]*)\]')
 ROW = re.compile(r"^\| ([BHPRV]-\d+) \|.*\|([^|]*)\|\s*$")
 CODE = (("include", "lib"), (".h", ".cpp", ".td"))
 # A row of a table lists the rules that it exercises.
@@ -44,8 +52,17 @@ def read_index(root):
     return rules
 
 
+def find_labels(text, name):
+    """The ids of a file's labels."""
+    if name.endswith(".json"):
+        return ID.findall(" ".join(RULES.findall(text)))
+    labels = ID.findall(" ".join(COMMENT.findall(text)))
+    return labels + [f"{kind.upper()}-{number}"
+                     for kind, number in NAME.findall(text)]
+
+
 def find_ids(root, where):
-    """id -> one file that names it."""
+    """id -> one file that has a label of it."""
     folders, suffixes = where
     found = {}
     for folder in folders:
@@ -55,7 +72,7 @@ def find_ids(root, where):
                     continue
                 full = os.path.join(path, name)
                 with open(full, encoding="utf-8") as file:
-                    for rule in ID.findall(file.read()):
+                    for rule in find_labels(file.read(), name):
                         found.setdefault(rule, os.path.relpath(full, root))
     return found
 
@@ -69,7 +86,7 @@ def main():
     for rule, excused in rules.items():
         for kind in ("code", "test"):
             if rule not in found[kind] and kind not in excused:
-                print(f"{rule}: no {kind} names it")
+                print(f"{rule}: no {kind} has a label of it")
                 bad.add(rule)
     for kind in ("code", "test"):
         for rule, path in sorted(found[kind].items()):

@@ -5,8 +5,8 @@
 //
 // Random quantizers and shapes: the layout attribute's answer must be that of
 // the tables, which test/Reference states again on numbers. For some of them
-// also the allocations of the lowered IR and what te-run writes. Rules V-9 and
-// V-27.
+// also the allocations of the lowered IR and what te-run writes.
+// V-27, V-9
 //
 // TE_LAYOUT_COUNT: tuples (default 2,000). TE_LAYOUT_SAMPLE: how many of them
 // are lowered and run (default 20). TE_LAYOUT_SEED: the seed of the first one;
@@ -105,10 +105,9 @@ struct Quantizer {
     case Family::BlockScaling:
       name = "float8_block_scaling";
       format.blockDim = 1 + pick(random, 2);
-      parameters =
-          element +
-          ", block_scaling_dim = " + std::to_string(format.blockDim) +
-          (pick(random, 2) ? ", force_pow_2_scales = false" : "");
+      parameters = element +
+                   ", block_scaling_dim = " + std::to_string(format.blockDim) +
+                   (pick(random, 2) ? ", force_pow_2_scales = false" : "");
       break;
     case Family::MXFP8:
       name = "mxfp8";
@@ -137,10 +136,9 @@ struct Quantizer {
       name = "hybrid";
       Quantizer row(random, /*isChild=*/true), col(random, /*isChild=*/true);
       format.children = {row.format, col.format};
-      parameters = "rowwise = " + row.getText() +
-                   ", columnwise = " + col.getText() +
-                   (pick(random, 2) ? ", columnwise_source = rowwise_dequantized"
-                                    : "");
+      parameters =
+          "rowwise = " + row.getText() + ", columnwise = " + col.getText() +
+          (pick(random, 2) ? ", columnwise_source = rowwise_dequantized" : "");
       needsBF16 = row.needsBF16 || col.needsBF16;
       needsRowwise = col.needsRowwise;
       break;
@@ -200,7 +198,8 @@ struct Tuple {
 
 Tuple makeTuple(unsigned seed) {
   Random random(seed * uint64_t(7919) + 17);
-  Tuple tuple = {seed, Quantizer(random, /*isChild=*/false), DType::F32, {}, {}};
+  Tuple tuple = {
+      seed, Quantizer(random, /*isChild=*/false), DType::F32, {}, {}};
   constexpr DType nominals[] = {DType::F32, DType::BF16, DType::F16};
   tuple.nominal = nominals[pick(random, 3)];
   bool isDynamic = pick(random, 3) == 0;
@@ -278,7 +277,7 @@ std::vector<Dims> getShapes(const std::vector<InnerShape> &inners) {
   return shapes;
 }
 
-TEST_F(Layout, AttributeAgainstTheTables) {
+TEST_F(Layout, V9_AttributeAgainstTheTables) {
   unsigned count = getEnv("TE_LAYOUT_COUNT", 2000);
   unsigned first = getEnv("TE_LAYOUT_SEED", 1);
   std::unique_ptr<MLIRContext> context;
@@ -310,7 +309,8 @@ TEST_F(Layout, AttributeAgainstTheTables) {
     std::vector<Dims> common =
         getShapes(tuple.getInnerShapes(substitute(tuple.shape, 1)));
     for (int64_t size : {0, 300, 5000}) {
-      auto other = getShapes(tuple.getInnerShapes(substitute(tuple.shape, size)));
+      auto other =
+          getShapes(tuple.getInnerShapes(substitute(tuple.shape, size)));
       for (size_t i = 0; i < common.size(); ++i)
         for (size_t dim = 0; dim < common[i].size(); ++dim)
           if (common[i][dim] != other[i][dim])
@@ -350,8 +350,8 @@ TEST_F(Layout, AllocationsOfTheLoweredIR) {
 
   for (const Tuple &tuple : sample) {
     SCOPED_TRACE(trace(tuple));
-    auto function = module->lookupSymbol<func::FuncOp>(
-        "f" + std::to_string(tuple.seed));
+    auto function =
+        module->lookupSymbol<func::FuncOp>("f" + std::to_string(tuple.seed));
     ASSERT_TRUE(function);
     Operation *terminator = function.getBody().front().getTerminator();
     // What the type leaves open, the allocation does.
@@ -408,8 +408,8 @@ TEST_F(Layout, Manifest) {
                          "  return " + llvm::join(values, ", ") + " : " +
                          llvm::join(types, ", ") + "\n}\n";
     auto outputs = te::testing::runModule(module, inputs, "sm_90a");
-    ASSERT_TRUE(bool(outputs))
-        << llvm::toString(outputs.takeError()) << "\n" << module;
+    ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError()) << "\n"
+                               << module;
     size_t next = 0;
     for (auto [result, tuple] : llvm::enumerate(batch)) {
       SCOPED_TRACE(trace(tuple));

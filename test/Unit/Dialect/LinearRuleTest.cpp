@@ -7,7 +7,7 @@
 //
 // This program defines what usage a linear layer asks of its weight (5.4) in
 // place of the library: always rowwise alone. Inference, verification and
-// decomposition must all change with it, for there is one source (V-2).
+// decomposition must all change with it, for there is one source.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,13 +67,13 @@ Usage getWeightmatUsage(ModuleOp module) {
   return usage;
 }
 
-TEST_F(LinearRuleTest, InferenceFollows) {
+TEST_F(LinearRuleTest, V2_InferenceFollows) {
   OwningOpRef<ModuleOp> module = parse("");
   ASSERT_TRUE(module);
   EXPECT_EQ(getWeightmatUsage(*module), Usage::Rowwise);
 }
 
-TEST_F(LinearRuleTest, DecompositionFollows) {
+TEST_F(LinearRuleTest, V2_DecompositionFollows) {
   OwningOpRef<ModuleOp> module = parse("");
   ASSERT_TRUE(module);
   PassManager passes(&context);
@@ -91,7 +91,7 @@ TEST_F(LinearRuleTest, DecompositionFollows) {
   EXPECT_EQ(quantized, expected);
 }
 
-TEST_F(LinearRuleTest, VerificationFollows) {
+TEST_F(LinearRuleTest, V2_VerificationFollows) {
   const char *library =
       " -> tensor<64x32xbf16>,"
       " !te_quant.tensor<64x128xbf16, #te_quant.mxfp8<f8E4M3FN, usage = "

@@ -155,22 +155,21 @@ LogicalResult ForwardPlanner::verifyShapes() {
     return failure();
   // H-21
   if (config.gathersGradOutput())
-    return builder.addMultiple(LinearRole::Input,
-                               "first dim of the input, to be scattered,",
-                               LinearAssertion::First, x.shape[0],
-                               config.tpSize);
+    return builder.addMultiple(
+        LinearRole::Input, "first dim of the input, to be scattered,",
+        LinearAssertion::First, x.shape[0], config.tpSize);
   return success();
 }
 
 LogicalResult ForwardPlanner::planPlainInput() {
   bool gathers = config.gathersInput();
   QuantizerAttrInterface quantizer = config.inputQuantizer;
-  // 5.3, last row, H-18: its owner knows another gather.
+  // H-18, 5.3: whoever brings a format may gather it in another way.
   if (gathers && quantizer.isQuantizedAtGemm())
     return success();
   bool columnwise = config.needsInput() && !plan.savesOriginalInput &&
                     config.backwardOverride == BackwardOverride::None;
-  // H-28: the capability, not the family. H-30: as its gather moves it.
+  // H-28, H-30: the capability, not the family; as its gather moves it.
   if (gathers && quantizer.isRowOnlyAllGather())
     columnwise = false;
   // B-3: each quantize has a usage of its own.
@@ -226,8 +225,8 @@ LogicalResult ForwardPlanner::planInput() {
     usage = Usage::Rowwise;
   OperandView local = *OperandView::get(input.local, "input", emitError);
   FailureOr<LinearGather> gather =
-      builder.planGather(LinearRole::Input, local, dtype,
-                         config.inputQuantizer, usage, config.tpSize);
+      builder.planGather(LinearRole::Input, local, dtype, config.inputQuantizer,
+                         usage, config.tpSize);
   if (failed(gather))
     return failure();
   // H-33, also where it would be decoded first: nothing is decoded unasked.
@@ -296,8 +295,8 @@ LogicalResult ForwardPlanner::planWeight(bool hasSkipUpdate) {
   }
   weight.source = LinearWeightPlan::Fresh;
   weight.isNewWorkspace = config.cacheWeight;
-  QuantizerAttrInterface quantizer = makeUsage(
-      config.weightQuantizer, usage, LinearRole::Weight, emitError);
+  QuantizerAttrInterface quantizer =
+      makeUsage(config.weightQuantizer, usage, LinearRole::Weight, emitError);
   if (!quantizer)
     return failure();
   // V-19c: what the caller keeps is a wrapper.
@@ -338,9 +337,9 @@ LogicalResult ForwardPlanner::planOutput() {
        (bias && config.biasRequiresGrad));
   if (!config.outputQuantizer) {
     if (auto spec = dyn_cast<TensorSpecType>(output.output))
-      output.output = TensorSpecType::get(
-          dtype.getContext(), shape, dtype, {}, output.requiresGrad,
-          spec.getDevice());
+      output.output =
+          TensorSpecType::get(dtype.getContext(), shape, dtype, {},
+                              output.requiresGrad, spec.getDevice());
     return success();
   }
   // B-12
@@ -357,9 +356,8 @@ LogicalResult ForwardPlanner::planOutput() {
     return emitError() << "expected no 'output_quantizer' with a row-scaled "
                           "input, but got "
                        << config.outputQuantizer;
-  QuantizerAttrInterface quantizer =
-      makeUsage(config.outputQuantizer, Usage::Rowwise, LinearRole::Output,
-                emitError);
+  QuantizerAttrInterface quantizer = makeUsage(
+      config.outputQuantizer, Usage::Rowwise, LinearRole::Output, emitError);
   if (!quantizer)
     return failure();
   TensorSpecType type =
@@ -392,10 +390,9 @@ FailureOr<Type> ForwardPlanner::planSavedInput() {
     }
     columnwise = !rowOnly;
   }
-  QuantizerAttrInterface quantizer =
-      makeUsage(local.getQuantizer(),
-                columnwise ? Usage::Columnwise : Usage::Rowwise,
-                LinearRole::Input, emitError);
+  QuantizerAttrInterface quantizer = makeUsage(
+      local.getQuantizer(), columnwise ? Usage::Columnwise : Usage::Rowwise,
+      LinearRole::Input, emitError);
   if (!quantizer)
     return failure();
   return Type(local.withQuantizer(quantizer));
@@ -447,9 +444,9 @@ ForwardPlanner::run(const LinearOperands &operands) {
     auto input = dyn_cast<TensorSpecType>(plan.input.gemmOperand);
     auto weight = cast<TensorSpecType>(plan.weight.weightmat);
     // A plain operand is quantized right before the GEMM.
-    QuantizerAttrInterface quantizer =
-        input && input.isQuantized() ? input.getQuantizer()
-                                     : config.inputQuantizer;
+    QuantizerAttrInterface quantizer = input && input.isQuantized()
+                                           ? input.getQuantizer()
+                                           : config.inputQuantizer;
     if (failed(verifyForwardPair(quantizer, weight.getQuantizer(), emitError)))
       return failure();
   }

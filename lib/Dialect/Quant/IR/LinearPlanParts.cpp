@@ -39,9 +39,9 @@ FailureOr<OperandView> OperandView::get(Type type, StringRef what,
     return OperandView{type, spec.getShape(), spec.getNominalDtype(),
                        spec.getQuantizer()};
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (tensor && (tensor.getElementType().isF32() ||
-                 tensor.getElementType().isBF16() ||
-                 tensor.getElementType().isF16()))
+  if (tensor &&
+      (tensor.getElementType().isF32() || tensor.getElementType().isBF16() ||
+       tensor.getElementType().isF16()))
     return OperandView{type, tensor.getShape(), tensor.getElementType(), {}};
   emitError() << "expected the " << what
               << " to be a ranked tensor of f32, bf16 or f16, or a TensorSpec, "
@@ -154,10 +154,10 @@ LogicalResult te::quant::verifyForwardPair(QuantizerAttrInterface a,
   std::optional<GemmOperand> aOperand = a.getGemmOperand(Usage::Rowwise);
   std::optional<GemmOperand> bOperand = b.getGemmOperand(Usage::Rowwise);
   // Formats that no GEMM of ours reads go with their like.
-  bool isSameMode = aOperand && bOperand
-                        ? aOperand->scalingMode == bOperand->scalingMode
-                        : !aOperand && !bOperand &&
-                              a.getFamily() == b.getFamily();
+  bool isSameMode =
+      aOperand && bOperand
+          ? aOperand->scalingMode == bOperand->scalingMode
+          : !aOperand && !bOperand && a.getFamily() == b.getFamily();
   if (!isSameMode)
     return emitError() << "expected input and weight to have one scaling mode, "
                           "but got '"
@@ -202,9 +202,9 @@ LogicalResult te::quant::verifyConfig(const LinearConfig &config,
   return success();
 }
 
-FailureOr<bool>
-te::quant::resolveSaveOriginalInput(const LinearConfig &config, bool &isIgnored,
-                                    EmitError emitError) {
+FailureOr<bool> te::quant::resolveSaveOriginalInput(const LinearConfig &config,
+                                                    bool &isIgnored,
+                                                    EmitError emitError) {
   isIgnored = false;
   if (config.backwardOverride != BackwardOverride::None)
     return config.backwardOverride == BackwardOverride::HighPrecision;
@@ -223,8 +223,9 @@ te::quant::resolveSaveOriginalInput(const LinearConfig &config, bool &isIgnored,
   return !isIgnored;
 }
 
-std::optional<bool> te::quant::gathersQuantized(QuantizerAttrInterface quantizer,
-                                                const OperandView &local) {
+std::optional<bool>
+te::quant::gathersQuantized(QuantizerAttrInterface quantizer,
+                            const OperandView &local) {
   switch (quantizer.getQuantizedGather()) {
   case QuantizedGather::Never:
     return false;
@@ -244,7 +245,7 @@ std::optional<bool> te::quant::gathersQuantized(QuantizerAttrInterface quantizer
 LogicalResult LinearPlanBuilder::addQuantize(LinearQuantize quantize,
                                              Type sourceDtype) {
   TensorSpecType type = quantize.type;
-  // The kernel reads the source, whose dtype may not be the nominal one (H-29).
+  // H-29: the kernel reads the source, whose dtype may not be the nominal one.
   TensorSpecType source = TensorSpecType::getChecked(
       emitError, type.getContext(), type.getShape(), sourceDtype,
       type.getQuantizer(), false, type.getDevice());
@@ -260,10 +261,9 @@ LogicalResult LinearPlanBuilder::addQuantize(LinearQuantize quantize,
   for (BlockConstraint constraint :
        type.getQuantizer().getQuantizeConstraints()) {
     bool isRows = constraint.extent == Extent::Rows;
-    LinearAssertion assertion{quantize.role,
-                              isRows ? LinearAssertion::Rows
-                                     : LinearAssertion::Last,
-                              constraint.block, /*isCheckedByQuantize=*/true};
+    LinearAssertion assertion{
+        quantize.role, isRows ? LinearAssertion::Rows : LinearAssertion::Last,
+        constraint.block, /*isCheckedByQuantize=*/true};
     // Two directions may ask for the same.
     if (ShapedType::isDynamic(isRows ? rows : cols) &&
         !llvm::is_contained(assertions, assertion))
@@ -275,8 +275,7 @@ LogicalResult LinearPlanBuilder::addQuantize(LinearQuantize quantize,
 
 LogicalResult LinearPlanBuilder::addMultiple(LinearRole role, StringRef what,
                                              LinearAssertion::Dim dim,
-                                             int64_t extent,
-                                             int64_t multiple) {
+                                             int64_t extent, int64_t multiple) {
   if (ShapedType::isDynamic(extent))
     assertions.push_back({role, dim, multiple});
   else if (extent % multiple != 0)
@@ -357,10 +356,11 @@ void te::quant::finishSignature(MutableArrayRef<LinearQuantize> quantizes,
   // What is gathered in high precision is quantized after it, unless that
   // quantize is listed by itself.
   for (LinearGather *gather : gathers) {
-    bool isListed = llvm::any_of(quantizes, [&](const LinearQuantize &quantize) {
-      return quantize.role == gather->role &&
-             quantize.where == LinearQuantize::AfterGather;
-    });
+    bool isListed =
+        llvm::any_of(quantizes, [&](const LinearQuantize &quantize) {
+          return quantize.role == gather->role &&
+                 quantize.where == LinearQuantize::AfterGather;
+        });
     if (gather->how == LinearGather::HighPrecisionThenQuantize && !isListed)
       visit(gather->role, gather->type, gather->randomPart);
   }

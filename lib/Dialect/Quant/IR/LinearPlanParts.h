@@ -12,7 +12,7 @@
 
 namespace te::quant {
 
-/// A builtin tensor or TensorSpec, wrapped or bare, as a plan sees it (V-7).
+/// V-7: a builtin tensor or TensorSpec, wrapped or bare, as a plan sees it.
 struct OperandView {
   mlir::Type type;
   llvm::ArrayRef<int64_t> shape;
@@ -55,7 +55,8 @@ QuantizerAttrInterface getOperandQuantizer(QuantizerAttrInterface quantizer,
                                            Usage direction);
 
 /// Whether the format scales by an amax of the whole tensor, which is reduced
-/// over the group that holds parts of it.
+/// over the group that holds parts of it.
+/// only such have an amax to reduce.
 bool scalesByTensorAmax(QuantizerAttrInterface quantizer);
 
 /// 5.7: whether a GEMM may have its result quantized.
@@ -118,7 +119,8 @@ private:
   llvm::SmallVectorImpl<LinearAssertion> &assertions;
 };
 
-/// Numbers the parts of the random stream and lists the roles that take a scale.
+/// Numbers the parts of the random stream and lists the roles that take a
+/// scale.
 void finishSignature(llvm::MutableArrayRef<LinearQuantize> quantizes,
                      llvm::ArrayRef<LinearGather *> gathers,
                      llvm::SmallVectorImpl<LinearRole> &scaleRoles,

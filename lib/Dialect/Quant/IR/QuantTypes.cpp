@@ -27,8 +27,7 @@ LayoutAttr TensorSpecType::getLayout() const {
   if (isQuantized())
     return te::quant::getLayout(getQuantizer(), getNominalDtype());
   LayoutBuilder builder(getContext());
-  return builder
-      .add("data", getNominalDtype(), {builder.leading, builder.cols})
+  return builder.add("data", getNominalDtype(), {builder.leading, builder.cols})
       .build();
 }
 
@@ -62,7 +61,8 @@ static void printNames(Diagnostic &diag, ArrayRef<StringAttr> names) {
   diag << "]";
 }
 
-/// S-5, V-30: the order of a layout is a contract that is verified, never repaired.
+/// V-30, S-5: the order of a layout is a contract that is verified, never
+/// repaired.
 static LogicalResult
 verifyStorageOrder(function_ref<InFlightDiagnostic()> emitError,
                    QuantizerAttrInterface quantizer, LayoutAttr layout) {
@@ -106,9 +106,8 @@ TensorSpecType::verify(function_ref<InFlightDiagnostic()> emitError,
       return failure();
   } else {
     LayoutBuilder builder(nominalDtype.getContext());
-    layout =
-        builder.add("data", nominalDtype, {builder.leading, builder.cols})
-            .build();
+    layout = builder.add("data", nominalDtype, {builder.leading, builder.cols})
+                 .build();
   }
   SmallVector<int64_t> innerShape;
   for (auto [index, name] : llvm::enumerate(layout.getNames())) {
@@ -144,8 +143,8 @@ Type TensorSpecType::parse(AsmParser &parser) {
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc paramLoc = parser.getCurrentLocation();
     StringRef keyword;
-    if (succeeded(parser.parseOptionalKeyword(
-            &keyword, {"requires_grad", "device"}))) {
+    if (succeeded(parser.parseOptionalKeyword(&keyword,
+                                              {"requires_grad", "device"}))) {
       bool &seen = seenRequiresGrad;
       if (keyword == "requires_grad" ? seen : bool(device))
         return parser.emitError(paramLoc)

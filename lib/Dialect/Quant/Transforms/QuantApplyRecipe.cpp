@@ -183,7 +183,7 @@ static typename OpTy::Properties applyRecipe(OpTy op, const Recipe &recipe,
   config = op.getConfig();
   properties.input_quantizer = config.inputQuantizer = recipe.input;
   properties.weight_quantizer = config.weightQuantizer = recipe.weight;
-  // 5.2: gradients have quantizers where there are gradients. R-5: outputs have
+  // R-5, 5.2: gradients have quantizers where there are gradients, outputs have
   // none.
   if (config.isGradEnabled)
     properties.grad_output_quantizer = config.gradOutputQuantizer =

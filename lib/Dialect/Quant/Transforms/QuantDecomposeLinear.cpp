@@ -636,7 +636,8 @@ Value BackwardEmitter::emitGradOutput() {
 }
 
 /// 6.2, step 2. Also where the wgrad GEMM of TransformerEngine gives it: it is
-/// the same sum in f32, rounded once. H-23: then cast.
+/// the same sum in f32, rounded once.
+/// H-23: then cast.
 FailureOr<Value> BackwardEmitter::emitBiasGrad() {
   Value dy = plan.isQuantized ? decode(linear.getDy())
                               : decode(linear.getDy(), getActivationDtype());

@@ -440,8 +440,8 @@ def check_others(runner, **options):
                **options)
 
 
-def check_empty(runner, **options):
-    """B-14: zero without bias, or what was there."""
+def check_b14_empty(runner, **options):
+    """Zero without bias, or what was there."""
     for layout in LAYOUTS:
         for is_accumulated in (False, True):
             runner.run(layout, "f32", "f32", 5, 6, 0, "f32", bias=True,
@@ -480,10 +480,10 @@ def main():
         check_plain(runner, chip="sm_80")
         check_fp8(runner, chip="sm_80")
         check_others(runner, chip="sm_80")
-        check_empty(runner, chip="sm_80")
+        check_b14_empty(runner, chip="sm_80")
     if only in (None, "mma"):
         check_fp8(runner, chip="sm_90a")
-        check_empty(runner, chip="sm_90a")
+        check_b14_empty(runner, chip="sm_90a")
         for layout in LAYOUTS:
             for fp8 in (f"float8_current_scaling<{E4M3}>", f"mxfp8<{E5M2}>",
                         f"float8_block_scaling<{E4M3}, block_scaling_dim = 1>"):
@@ -500,7 +500,7 @@ def main():
         check_plain(runner, chip="sm_90a", lowering="library")
         check_fp8(runner, chip="sm_90a", lowering="library")
         check_others(runner, chip="sm_90a", lowering="library")
-        check_empty(runner, chip="sm_90a", lowering="library")
+        check_b14_empty(runner, chip="sm_90a", lowering="library")
     held = runner.count - runner.failures
     print(f"{held} of {runner.count} comparisons hold")
     return 1 if runner.failures else 0

@@ -7,8 +7,8 @@
 //
 // One pure function from operand types and attributes to everything that
 // inference, verification and decomposition of a linear layer need to know.
-// They read the plan and nothing else (V-2). Ids such as B-6 and 5.4 are those of
-// docs/semantics.md.
+// V-2: they read the plan and nothing else.
+// Ids such as B-6 and 5.4 are those of docs/semantics.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -133,7 +133,8 @@ struct LinearGather {
   std::optional<Usage> usage;
   /// The gathered tensor.
   mlir::Type type;
-  /// As in `LinearQuantize`, for a quantize after the gather that is not listed.
+  /// As in `LinearQuantize`, for a quantize after the gather that is not
+  /// listed.
   unsigned randomPart = 0;
 };
 
@@ -157,8 +158,8 @@ struct LinearAssertion {
   }
 };
 
-/// A slot of what forward saves for backward (5.6). V-3, P-5: a name where the
-/// value is there already.
+/// A slot of what forward saves for backward.
+/// V-3, P-5, 5.6: a name where the value is there already.
 struct SavedSlot {
   enum Kind { None, Alias, Value } kind = None;
   /// What an alias names: `inp`, `weight`, `weight_workspace`,
@@ -173,8 +174,8 @@ struct SavedSlot {
 
 /// 5.6: the names of the slots, in their order.
 enum LinearSlot { InputSlot, WeightmatSlot, WeightSlot, BiasSlot };
-inline constexpr llvm::StringLiteral linearSlotNames[] = {
-    "input", "weightmat", "weight", "bias"};
+inline constexpr llvm::StringLiteral linearSlotNames[] = {"input", "weightmat",
+                                                          "weight", "bias"};
 
 /// 5.3: the input up to the GEMM.
 struct LinearInputPlan {

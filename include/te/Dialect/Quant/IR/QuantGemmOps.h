@@ -20,7 +20,7 @@
 
 namespace te::quant {
 
-/// The representation of A, or of B, that a layout reads (semantics: P-0).
+/// P-0: the representation of A, or of B, that a layout reads.
 Usage getGemmDirection(GemmLayout layout, bool isA);
 
 /// What a gemm reads of a tensor.
