@@ -170,13 +170,15 @@ Configuration te::differential::makeDelayedScaling(Random &random,
 
 Configuration te::differential::makeNVFP4(Random &random, Usage usage) {
   NVFP4Options options;
-  unsigned mode = pick(random, 6);
+  unsigned mode = pick(random, 8);
   // Two-dimensional blocks do not go with transformed columnwise data.
   bool isRotated2D = mode == 5 && !usage.columnwise;
-  options.with2D = mode == 1 || isRotated2D;
-  options.use4over6 = mode == 2;
+  options.with2D = mode == 1 || mode == 6 || isRotated2D;
+  // Row-scaled, they have no columnwise form.
+  bool is4over6Scaled = mode == 7 && usage.rowwise && !usage.columnwise;
+  options.use4over6 = mode == 2 || mode == 6 || is4over6Scaled;
   options.withRHT = mode == 3 || isRotated2D;
-  options.rowScaled = mode == 4 && usage.rowwise;
+  options.rowScaled = (mode == 4 && usage.rowwise) || is4over6Scaled;
   options.stochasticRounding =
       !options.use4over6 && !options.rowScaled && pick(random, 3) == 0;
   Configuration config;

@@ -141,12 +141,13 @@ FailureOr<LayerNormLinearPlan> te::quant::planLayerNormLinear(
   if (failed(linear))
     return failure();
   plan.linear = std::move(*linear);
-  // 7.2: what is gathered again is saved as it is, which 5.6 narrows.
+  // 7.2: of a format whose blocks share an amax of the tensor, what is gathered
+  // again is saved as it is, which 5.6 narrows.
   if (plan.config.gathersInputBackward() && plan.config.isGradEnabled &&
       plan.config.inputQuantizer &&
       plan.config.backwardOverride == BackwardOverride::None &&
       !plan.config.inputQuantizer.isRowOnlyAllGather() &&
-      plan.config.inputQuantizer.getFamily() == "nvfp4") {
+      scalesByTensorAmax(plan.config.inputQuantizer)) {
     emitError() << "saving both representations of a gathered norm output is "
                    "not supported yet, but got "
                 << plan.config.inputQuantizer;
