@@ -4,10 +4,11 @@
 Part of te-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-    linear_reference.py TE_RUN MODULE RECIPE FOLDER [--chip CHIP]
+    linear_reference.py TE_RUN MODULE RECIPE FOLDER [--chip CHIP] [--stateless]
 
 MODULE is linear_mxfp8.mlir after te-quant-apply-recipe with RECIPE (or as it is,
-with `none`). Inputs and results go to FOLDER. The reference computes with the
+with `none`). Inputs and results go to FOLDER. --stateless: options of the recipe have
+left out what it adds to the arguments. The reference computes with the
 bf16 inputs themselves, not with what they were quantized to, so that the whole
 error of the format shows.
 
@@ -149,6 +150,7 @@ def main():
     parser.add_argument("recipe", choices=RECIPES)
     parser.add_argument("folder")
     parser.add_argument("--chip")
+    parser.add_argument("--stateless", action="store_true")
     arguments = parser.parse_args()
     operand, gradient, chip = RECIPES[arguments.recipe]
     arguments.chip = arguments.chip or chip
@@ -165,8 +167,9 @@ def main():
     results, parts = reference(x, w1, b1, w2, b2, dy)
     allowed = bounds(operand, gradient, results, parts)
     inputs = [bits for bits, _ in drawn]
-    inputs += state(arguments.recipe,
-                    (x, w1, parts["a"], w2, dy, parts["dh"]))
+    if not arguments.stateless:
+        inputs += state(arguments.recipe,
+                        (x, w1, parts["a"], w2, dy, parts["dh"]))
     found = run(arguments, inputs)
 
     failures = 0
