@@ -113,6 +113,10 @@ LogicalResult ForwardPlanner::readOperands(const LinearOperands &operands) {
   if (!x || !w)
     return emitError() << "expected an input and a weight";
   dtype = config.activationDtype ? config.activationDtype : x.dtype;
+  if (!dtype.isF32() && !dtype.isBF16() && !dtype.isF16())
+    return emitError()
+           << "expected an activation dtype of f32, bf16 or f16, but got "
+           << dtype;
   return success();
 }
 

@@ -78,6 +78,10 @@ BackwardPlanner::readOperands(const LinearBackwardOperands &operands) {
   if (!dy || !weight)
     return emitError() << "expected a gradient of the output and a weight";
   dtype = config.activationDtype ? config.activationDtype : dy.dtype;
+  if (!dtype.isF32() && !dtype.isBF16() && !dtype.isF16())
+    return emitError()
+           << "expected an activation dtype of f32, bf16 or f16, but got "
+           << dtype;
   if (weight.rank() != 2)
     return emitError() << "expected a weight of rank 2, but got "
                        << weight.type;

@@ -15,6 +15,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace te::quant {
 #define GEN_PASS_DEF_QUANTRAISELINEARPASS
@@ -62,7 +63,8 @@ static bool isParameter(Value value) {
     if (!value)
       return false;
   }
-  return isa<FunctionOpInterface>(value.getParentBlock()->getParentOp());
+  return value.getParentBlock()->isEntryBlock() &&
+         isa<FunctionOpInterface>(value.getParentBlock()->getParentOp());
 }
 
 /// Whether all elements are zero.
@@ -107,28 +109,41 @@ static Value getBroadcastSource(Value value) {
 // What is done to a product
 //===----------------------------------------------------------------------===//
 
-/// Skips roundings and extensions.
-static Value skipCasts(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
+/// The value that `value` is in a wider type, or itself.
+static Value skipExtensions(Value value) {
+  while (auto extension = value.getDefiningOp<arith::ExtFOp>())
+    value = extension.getIn();
   return value;
+}
+
+/// What `value` is before it is rounded, or itself.
+static Value skipRounding(Value value) {
+  auto rounding = value.getDefiningOp<arith::TruncFOp>();
+  return rounding ? rounding.getIn() : value;
+}
+
+static bool isLayerDtype(Type type) {
+  Type dtype = getElementTypeOrSelf(type);
+  return dtype.isF32() || dtype.isBF16() || dtype.isF16();
 }
 
 /// The bias, where `user` adds one to `value`.
 static Value matchBiasAdd(Operation *user, Value value) {
-  auto getOther = [&](Value a, Value b) { return a == value ? b : a; };
-  if (isa<linalg::AddOp, arith::AddFOp>(user))
-    return getBroadcastSource(
-        getOther(user->getOperand(0), user->getOperand(1)));
+  if (user->getNumResults() != 1 || !isLayerDtype(user->getResult(0).getType()))
+    return {};
+  if (isa<linalg::AddOp, arith::AddFOp>(user)) {
+    // What an op writes over is no term.
+    Value a = user->getOperand(0), b = user->getOperand(1);
+    if (a != value && b != value)
+      return {};
+    return getBroadcastSource(a == value ? b : a);
+  }
   auto generic = dyn_cast<linalg::GenericOp>(user);
   if (!generic || generic.getNumDpsInits() != 1 ||
       generic.getNumReductionLoops() != 0)
     return {};
   Block *body = generic.getBody();
-  auto add = skipCasts(body->getTerminator()->getOperand(0))
+  auto add = skipRounding(body->getTerminator()->getOperand(0))
                  .getDefiningOp<arith::AddFOp>();
   if (!add)
     return {};
@@ -138,7 +153,7 @@ static Value matchBiasAdd(Operation *user, Value value) {
   AffineMap biasMap;
   bool hasProduct = false;
   for (Value term : {add.getLhs(), add.getRhs()}) {
-    auto argument = dyn_cast<BlockArgument>(skipCasts(term));
+    auto argument = dyn_cast<BlockArgument>(skipExtensions(term));
     if (!argument || argument.getOwner() != body)
       return {};
     Value operand = generic->getOperand(argument.getArgNumber());
@@ -156,14 +171,16 @@ static Value matchBiasAdd(Operation *user, Value value) {
     return {};
   if (biasMap.isIdentity())
     return getBroadcastSource(bias);
-  return biasMap == AffineMap::getMinorIdentityMap(biasMap.getNumDims(), 1,
-                                                   user->getContext())
-             ? bias
-             : Value();
+  auto last = AffineMap::getMinorIdentityMap(biasMap.getNumDims(), 1,
+                                             user->getContext());
+  return biasMap == last ? bias : Value();
 }
 
-/// Whether `user` rounds `value` to another dtype and nothing else.
-static bool isRounding(Operation *user, Value value) {
+/// Whether `user` rounds `value` to `dtype` and does nothing else.
+static bool isRounding(Operation *user, Value value, Type dtype) {
+  if (user->getNumResults() != 1 ||
+      getElementTypeOrSelf(user->getResult(0).getType()) != dtype)
+    return false;
   auto generic = dyn_cast<linalg::GenericOp>(user);
   if (!generic)
     return isa<arith::TruncFOp>(user);
@@ -171,8 +188,11 @@ static bool isRounding(Operation *user, Value value) {
       !llvm::all_of(generic.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isIdentity(); }))
     return false;
-  return isa_and_nonnull<arith::TruncFOp>(
-      generic.getBody()->getTerminator()->getOperand(0).getDefiningOp());
+  auto rounding = generic.getBody()
+                      ->getTerminator()
+                      ->getOperand(0)
+                      .getDefiningOp<arith::TruncFOp>();
+  return rounding && rounding.getIn() == generic.getBody()->getArgument(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -188,23 +208,68 @@ bool te::quant::isProduct(linalg::LinalgOp op) {
          !dims->n.empty();
 }
 
-/// The dims that a projected permutation reads, in order.
-static SmallVector<unsigned> getDims(AffineMap map) {
+/// Whether the body adds products of the operands as they are, and not of
+/// something made of them.
+static bool multipliesOperands(linalg::LinalgOp product) {
+  Block *body = product.getBlock();
+  auto add =
+      body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!add)
+    return false;
+  Value sum = body->getArgument(2);
+  if (add.getLhs() != sum && add.getRhs() != sum)
+    return false;
+  Value term = add.getLhs() == sum ? add.getRhs() : add.getLhs();
+  auto multiply = skipExtensions(term).getDefiningOp<arith::MulFOp>();
+  if (!multiply)
+    return false;
+  Value a = skipExtensions(multiply.getLhs()),
+        b = skipExtensions(multiply.getRhs());
+  Value first = body->getArgument(0), second = body->getArgument(1);
+  return (a == first && b == second) || (a == second && b == first);
+}
+
+namespace {
+/// An operand of a product, and the loops that its dims are.
+struct ProductOperand {
+  Value value;
+  SmallVector<unsigned> loops;
+};
+} // namespace
+
+static SmallVector<unsigned> getLoops(AffineMap map) {
   return llvm::map_to_vector(map.getResults(), [](AffineExpr expr) {
     return cast<AffineDimExpr>(expr).getPosition();
   });
 }
 
+/// Operand `index`; where it repeats a matrix, the matrix.
+static ProductOperand getProductOperand(linalg::LinalgOp product,
+                                        unsigned index) {
+  ProductOperand operand = {product->getOperand(index),
+                            getLoops(product.getIndexingMapsArray()[index])};
+  auto broadcast = operand.value.getDefiningOp<linalg::BroadcastOp>();
+  if (!broadcast ||
+      cast<RankedTensorType>(broadcast.getInput().getType()).getRank() != 2)
+    return operand;
+  SmallVector<unsigned> loops;
+  for (auto [dim, loop] : llvm::enumerate(operand.loops))
+    if (!llvm::is_contained(broadcast.getDimensions(),
+                            static_cast<int64_t>(dim)))
+      loops.push_back(loop);
+  return {broadcast.getInput(), loops};
+}
+
 /// Whether operand `index` can be the weight as far as dims tell.
 static bool matchDims(linalg::LinalgOp product, unsigned index, unsigned depth,
                       LinalgLinear &match) {
+  ProductOperand w = getProductOperand(product, index);
   SmallVector<AffineMap> maps = product.getIndexingMapsArray();
-  SmallVector<unsigned> w = getDims(maps[index]), x = getDims(maps[1 - index]),
-                        y = getDims(maps[2]);
-  if (w.size() != 2 || !llvm::is_contained(w, depth))
+  SmallVector<unsigned> x = getLoops(maps[1 - index]), y = getLoops(maps[2]);
+  if (w.loops.size() != 2 || !llvm::is_contained(w.loops, depth))
     return false;
-  match.isWeightTransposed = w[0] == depth;
-  unsigned features = w[match.isWeightTransposed ? 1 : 0];
+  match.isWeightTransposed = w.loops[0] == depth;
+  unsigned features = w.loops[match.isWeightTransposed ? 1 : 0];
   if (x.back() != depth || y.back() != features)
     return false;
   x.pop_back();
@@ -212,7 +277,7 @@ static bool matchDims(linalg::LinalgOp product, unsigned index, unsigned depth,
   if (x != y)
     return false;
   match.x = product->getOperand(1 - index);
-  match.w = product->getOperand(index);
+  match.w = w.value;
   return true;
 }
 
@@ -225,15 +290,12 @@ FailureOr<LinalgLinear> te::quant::matchLinalgLinear(linalg::LinalgOp product,
   };
   if (!product.hasPureTensorSemantics())
     return fail("its operands are buffers");
-  for (Type type : product->getOperandTypes()) {
-    Type dtype = getElementTypeOrSelf(type);
-    if (!dtype.isF32() && !dtype.isBF16() && !dtype.isF16())
-      return fail("its elements are neither f32 nor bf16 nor f16");
-  }
+  if (!llvm::all_of(product->getOperandTypes(), isLayerDtype))
+    return fail("its elements are neither f32 nor bf16 nor f16");
+  if (!multipliesOperands(product))
+    return fail("it multiplies something made of its operands");
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(product);
-  if (succeeded(dims) && !dims->batch.empty())
-    return fail("both operands are batched");
   if (failed(dims) || dims->k.size() != 1)
     return fail("it contracts more than one dim");
 
@@ -249,6 +311,8 @@ FailureOr<LinalgLinear> te::quant::matchLinalgLinear(linalg::LinalgOp product,
     if (isFound)
       break;
   }
+  if (!hasDims && !dims->batch.empty())
+    return fail("both operands are batched");
   if (!hasDims)
     return fail("no operand is a weight of two dims whose output features are "
                 "the last dim of the result and whose input features are the "
@@ -270,7 +334,7 @@ FailureOr<LinalgLinear> te::quant::matchLinalgLinear(linalg::LinalgOp product,
       break;
     if (!match.bias && (match.bias = matchBiasAdd(user, value)))
       match.chain.push_back(user);
-    else if (isRounding(user, value))
+    else if (isRounding(user, value, getElementTypeOrSelf(match.x)))
       match.chain.push_back(user);
     else
       break;
@@ -291,7 +355,7 @@ LinearOp te::quant::createLinear(RewriterBase &rewriter,
   Value w = match.w;
   if (match.isWeightTransposed) {
     auto transpose = w.getDefiningOp<linalg::TransposeOp>();
-    if (transpose) {
+    if (transpose && transpose.getPermutation()[0] == 1) {
       w = transpose.getInput();
     } else {
       auto type = cast<RankedTensorType>(w.getType());
@@ -341,14 +405,17 @@ LinearOp te::quant::createLinear(RewriterBase &rewriter,
 
 /// Erases `op` and what only it used, where nothing uses it.
 static void eraseDead(RewriterBase &rewriter, Operation *op) {
-  if (!isOpTriviallyDead(op))
-    return;
-  SmallVector<Value> operands(op->getOperands());
-  rewriter.eraseOp(op);
-  for (Value operand : operands)
-    if (Operation *definition = operand.getDefiningOp())
-      if (definition->use_empty())
-        eraseDead(rewriter, definition);
+  llvm::SetVector<Operation *> candidates;
+  candidates.insert(op);
+  while (!candidates.empty()) {
+    Operation *candidate = candidates.pop_back_val();
+    if (!isOpTriviallyDead(candidate))
+      continue;
+    for (Value operand : candidate->getOperands())
+      if (Operation *definition = operand.getDefiningOp())
+        candidates.insert(definition);
+    rewriter.eraseOp(candidate);
+  }
 }
 
 void te::quant::replaceByLinear(RewriterBase &rewriter,

@@ -160,3 +160,106 @@ func.func @columns(%x: tensor<128x64xbf16>, %w: tensor<32x128xbf16>) -> tensor<6
   %y = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (k, m)>, #nk, #mn] ins(%x, %w : tensor<128x64xbf16>, tensor<32x128xbf16>) outs(%zero : tensor<64x32xbf16>) -> tensor<64x32xbf16>
   return %y : tensor<64x32xbf16>
 }
+
+// A weight that is repeated for each batch is taken before that.
+// CHECK-LABEL: func.func @repeated
+// CHECK-SAME: %[[X:.*]]: tensor<4x16x128xbf16>, %[[W:.*]]: tensor<32x128xbf16>)
+// CHECK-NOT: linalg
+// CHECK: te_quant.linear %[[X]], %[[W]] {is_grad_enabled = false}
+func.func @repeated(%x: tensor<4x16x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<4x16x32xbf16> {
+  %zero = arith.constant dense<0.0> : tensor<4x16x32xbf16>
+  %te = tensor.empty() : tensor<128x32xbf16>
+  %t = linalg.transpose ins(%w : tensor<32x128xbf16>) outs(%te : tensor<128x32xbf16>) permutation = [1, 0]
+  %be = tensor.empty() : tensor<4x128x32xbf16>
+  %b = linalg.broadcast ins(%t : tensor<128x32xbf16>) outs(%be : tensor<4x128x32xbf16>) dimensions = [0]
+  %y = linalg.batch_matmul ins(%x, %b : tensor<4x16x128xbf16>, tensor<4x128x32xbf16>) outs(%zero : tensor<4x16x32xbf16>) -> tensor<4x16x32xbf16>
+  return %y : tensor<4x16x32xbf16>
+}
+
+// One empty tensor and one bias serve several ops; each is erased once.
+// CHECK-LABEL: func.func @shared
+// CHECK-NEXT: te_quant.linear {{.*}} bias
+// CHECK-NEXT: return
+func.func @shared(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>, %b: tensor<32xbf16>) -> tensor<64x32xbf16> {
+  %zero = arith.constant 0.0 : bf16
+  %empty = tensor.empty() : tensor<64x32xbf16>
+  %bias = linalg.broadcast ins(%b : tensor<32xbf16>) outs(%empty : tensor<64x32xbf16>) dimensions = [0]
+  %init = linalg.fill ins(%zero : bf16) outs(%empty : tensor<64x32xbf16>) -> tensor<64x32xbf16>
+  %xw = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %w : tensor<64x128xbf16>, tensor<32x128xbf16>) outs(%init : tensor<64x32xbf16>) -> tensor<64x32xbf16>
+  %y = linalg.add ins(%xw, %bias : tensor<64x32xbf16>, tensor<64x32xbf16>) outs(%bias : tensor<64x32xbf16>) -> tensor<64x32xbf16>
+  return %y : tensor<64x32xbf16>
+}
+
+// What is written over is no term of a sum.
+// CHECK-LABEL: func.func @overwritten
+// CHECK: %[[Y:.*]] = te_quant.linear %{{.*}}, %{{.*}} {is_grad_enabled = false}
+// CHECK: linalg.add {{.*}} outs(%[[Y]]
+func.func @overwritten(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>, %b: tensor<32xbf16>, %c: tensor<64x32xbf16>) -> tensor<64x32xbf16> {
+  %zero = arith.constant dense<0.0> : tensor<64x32xbf16>
+  %empty = tensor.empty() : tensor<64x32xbf16>
+  %bias = linalg.broadcast ins(%b : tensor<32xbf16>) outs(%empty : tensor<64x32xbf16>) dimensions = [0]
+  %xw = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %w : tensor<64x128xbf16>, tensor<32x128xbf16>) outs(%zero : tensor<64x32xbf16>) -> tensor<64x32xbf16>
+  %y = linalg.add ins(%bias, %c : tensor<64x32xbf16>, tensor<64x32xbf16>) outs(%xw : tensor<64x32xbf16>) -> tensor<64x32xbf16>
+  return %y : tensor<64x32xbf16>
+}
+
+// Roundings to other dtypes than the input's stay.
+// CHECK-LABEL: func.func @narrow
+// CHECK: %[[Y:.*]] = te_quant.linear {{.*}} -> tensor<64x32xf32>
+// CHECK: arith.truncf %[[Y]] : tensor<64x32xf32> to tensor<64x32xf8E4M3FN>
+// CHECK: %[[Z:.*]] = te_quant.linear {{.*}} -> tensor<64x32xf32>
+// CHECK: arith.truncf %[[Z]] : tensor<64x32xf32> to tensor<64x32xbf16>
+func.func @narrow(%x: tensor<64x128xf32>, %w: tensor<32x128xf32>) -> (tensor<64x32xf8E4M3FN>, tensor<64x32xbf16>) {
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %w : tensor<64x128xf32>, tensor<32x128xf32>) outs(%zero : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %r = arith.truncf %y : tensor<64x32xf32> to tensor<64x32xf8E4M3FN>
+  %z = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %w : tensor<64x128xf32>, tensor<32x128xf32>) outs(%zero : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %s = arith.truncf %z : tensor<64x32xf32> to tensor<64x32xbf16>
+  return %r, %s : tensor<64x32xf8E4M3FN>, tensor<64x32xbf16>
+}
+
+// Rounding twice is not rounding.
+// CHECK-LABEL: func.func @twice
+// CHECK: te_quant.linear
+// CHECK: linalg.generic
+func.func @twice(%x: tensor<64x128xbf16>, %w: tensor<32x128xbf16>, %empty: tensor<64x32xbf16>) -> tensor<64x32xbf16> {
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %w : tensor<64x128xbf16>, tensor<32x128xbf16>) outs(%zero : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<64x32xf32>) outs(%empty : tensor<64x32xbf16>) {
+  ^bb0(%v: f32, %o: bf16):
+    %a = arith.truncf %v : f32 to f8E4M3FN
+    %b = arith.extf %a : f8E4M3FN to f32
+    %c = arith.truncf %b : f32 to bf16
+    linalg.yield %c : bf16
+  } -> tensor<64x32xbf16>
+  return %z : tensor<64x32xbf16>
+}
+
+// CHECK-LABEL: func.func @exponential
+// CHECK: linalg.generic
+func.func @exponential(%x: tensor<64x128xf32>, %w: tensor<32x128xf32>) -> tensor<64x32xf32> {
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  // expected-remark @below {{it multiplies something made of its operands}}
+  %y = linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
+     ins(%x, %w : tensor<64x128xf32>, tensor<32x128xf32>) outs(%zero : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %acc: f32):
+    %e = math.exp %a : f32
+    %p = arith.mulf %e, %c : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<64x32xf32>
+  return %y : tensor<64x32xf32>
+}
+
+// The argument of a block that is jumped to is no parameter.
+// CHECK-LABEL: func.func @jump
+// CHECK: linalg.matmul
+func.func @jump(%x: tensor<64x128xf32>, %w: tensor<32x128xf32>) -> tensor<64x32xf32> {
+  %e = math.exp %w : tensor<32x128xf32>
+  cf.br ^next(%x, %e : tensor<64x128xf32>, tensor<32x128xf32>)
+^next(%a: tensor<64x128xf32>, %b: tensor<32x128xf32>):
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  // expected-remark @below {{no operand is a parameter}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%a, %b : tensor<64x128xf32>, tensor<32x128xf32>) outs(%zero : tensor<64x32xf32>) -> tensor<64x32xf32>
+  return %y : tensor<64x32xf32>
+}

@@ -203,7 +203,7 @@ def QuantRaiseLinearPass : Pass<"te-quant-raise-linear", "::mlir::ModuleOp"> {
     other operand's dims lead the result's in their order. A weight that is
     `(in, out)` is transposed. What the product starts from is zero or a bias; a
     bias that is added later is the layer's too, as is a rounding to the dtype of
-    the operands.
+    the input. A weight that is repeated for each batch is taken before that.
 
     Layers sum in f32 and round once, whatever dtype the product was computed in.
 
