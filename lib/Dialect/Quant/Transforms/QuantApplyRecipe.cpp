@@ -729,6 +729,9 @@ void QuantApplyRecipePass::runOnOperation() {
       emitReason(op, "recipes are applied to the linear layers that "
                      "'te-quant-decompose-modules' takes it apart into");
   });
-  for (func::FuncOp func : llvm::to_vector(module.getOps<func::FuncOp>()))
+  // Those of nested modules, too.
+  SmallVector<func::FuncOp> functions;
+  module.walk([&](func::FuncOp func) { functions.push_back(func); });
+  for (func::FuncOp func : functions)
     rewrite(func, *made);
 }

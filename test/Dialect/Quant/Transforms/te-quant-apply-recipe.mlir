@@ -157,3 +157,14 @@ func.func @product(%x: tensor<?x128xbf16>, %w: tensor<32x128xbf16>, %init: tenso
     ins(%x, %w : tensor<?x128xbf16>, tensor<32x128xbf16>) outs(%filled : tensor<?x32xbf16>) -> tensor<?x32xbf16>
   return %y : tensor<?x32xbf16>
 }
+
+// -----
+
+// CHECK-LABEL: module @nested
+// CHECK: te_quant.linear {{.*}}input_quantizer
+module @nested {
+  func.func @layer(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+    %y = te_quant.linear %x, %w {is_grad_enabled = false} : tensor<64x64xbf16>, tensor<64x64xbf16>
+    return %y : tensor<64x64xbf16>
+  }
+}
