@@ -103,7 +103,15 @@ private:
 /// Which functions can gain arguments and results.
 class Callers {
 public:
-  explicit Callers(ModuleOp module) : users(tables, module) {}
+  explicit Callers(ModuleOp module) {
+    // By name, whatever the op: of an op that is not registered nothing is
+    // known but its attributes.
+    module.walk([&](Operation *op) {
+      op->getAttrDictionary().walk([&](SymbolRefAttr reference) {
+        users[reference.getLeafReference()].push_back(op);
+      });
+    });
+  }
 
   /// Whether all calls can pass state on: they are straight-line code of
   /// functions that can, too.
@@ -114,7 +122,7 @@ public:
       return entry->second;
     bool result =
         func.getBody().hasOneBlock() &&
-        llvm::all_of(users.getUsers(func), [&](Operation *user) {
+        llvm::all_of(users[func.getSymNameAttr()], [&](Operation *user) {
           auto caller = dyn_cast<func::FuncOp>(user->getParentOp());
           return isa<func::CallOp>(user) && caller && canPassState(caller);
         });
@@ -122,8 +130,7 @@ public:
   }
 
 private:
-  SymbolTableCollection tables;
-  SymbolUserMap users;
+  llvm::DenseMap<StringAttr, SmallVector<Operation *>> users;
   llvm::DenseMap<Operation *, bool> known;
 };
 } // namespace

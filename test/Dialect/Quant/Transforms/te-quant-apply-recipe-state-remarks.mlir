@@ -1,5 +1,5 @@
 // A layer whose scales nobody could pass on stays as it is.
-// RUN: te-opt %s --te-quant-apply-recipe=recipe=delayed --verify-diagnostics | FileCheck %s
+// RUN: te-opt %s --te-quant-apply-recipe=recipe=delayed --allow-unregistered-dialect --verify-diagnostics | FileCheck %s
 
 // CHECK-NOT: quantizer
 
@@ -46,4 +46,13 @@ func.func @taken(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> tensor<64x64
 func.func @indirect() -> ((tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>) {
   %f = constant @taken : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
   return %f : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+}
+
+func.func @in_another_op(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) {
+  "some.op"() ({
+    // expected-remark @below {{its scales or its random state would be those of 'some.op', not of a function}}
+    %y = te_quant.linear %x, %w : tensor<64x64xbf16>, tensor<64x64xbf16>
+    "some.end"() : () -> ()
+  }) {uses = @taken} : () -> ()
+  return
 }

@@ -543,8 +543,8 @@ def QuantPrintMemoryPass : Pass<"te-quant-print-memory", "::mlir::ModuleOp"> {
     In JSON a layer has `name`, `op` and `items` (`slot`, `purpose`, `type`,
     `bytes`). A layer and the total have the sums `saved`, `saved_weights`, `kept`
     and `workspaces`, the same as `high_precision`, and `ratio`: saved and kept
-    bytes over those in high precision. Bytes are null where dims are dynamic, in
-    text `dynamic`; so is every sum over them.
+    bytes over those in high precision. Bytes are null where dims are dynamic or 64
+    bits do not hold them, in text `dynamic`; so is every sum over them.
   }];
   let options = [
     Option<"format", "format", "::te::quant::LayoutFormat",
