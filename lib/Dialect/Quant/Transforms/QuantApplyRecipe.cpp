@@ -120,9 +120,13 @@ public:
     // Of a recursive function the entry is still false.
     if (!isNew)
       return entry->second;
+    auto found = users.find(func.getSymNameAttr());
+    ArrayRef<Operation *> callers;
+    if (found != users.end())
+      callers = found->second;
     bool result =
         func.getBody().hasOneBlock() &&
-        llvm::all_of(users[func.getSymNameAttr()], [&](Operation *user) {
+        llvm::all_of(callers, [&](Operation *user) {
           auto caller = dyn_cast<func::FuncOp>(user->getParentOp());
           return isa<func::CallOp>(user) && caller && canPassState(caller);
         });
