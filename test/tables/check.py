@@ -10,7 +10,7 @@
     check.py usage run TABLE --te-opt PATH
     check.py linear gen TABLE [--out DIR]           linear.mlir: the op for each row of linear_forward, one a split, in the order of the table
     check.py linear check TABLE RESULT.json         RESULT: [{"id": "F0001", "outcome": {...}}, ...] in the form of "ours"
-    check.py linear run TABLE --te-opt PATH         both; for linear_backward the slots come from the forward op of the row.
+    check.py linear run TABLE [RESULT.json] --te-opt PATH   both, and leaves RESULT; for linear_backward the slots come from the forward op of the row.
                                                     Each row that is not refused is decomposed as well, into what its plan says
     check.py show TABLE ID...                       single rows, filled in
     check.py stats TABLE                            rows per rule
@@ -444,7 +444,8 @@ def linear_gen(table, out):
     return chunks
 
 
-def linear_run(table, te_opt):
+def linear_run(table, te_opt, result=None):
+    """`result`: where the plans go, in the form that `linear check` takes."""
     tool = functools.partial(run_tool, te_opt)
     is_backward = table["table"] == "linear_backward"
     forward_of = linear_ops.forward_text
@@ -468,7 +469,11 @@ def linear_run(table, te_opt):
         [(row["id"], linear_ops.with_results(texts[row["id"]], linear_ops.result_types(row, plan))) for row, plan in plans], tool)
     for row, plan in plans:
         early[row["id"]] = early.get(row["id"]) or linear_ops.decomposition_mismatch(row["id"], plan, decomposed[row["id"]])
-    passed, failures = linear_check(table, [{"id": name, "outcome": outcome} for name, outcome in outcomes.items()])
+    dump = [{"id": name, "outcome": outcome} for name, outcome in outcomes.items()]
+    if result:
+        with open(result, "w") as file:
+            json.dump(dump, file, indent=1)
+    passed, failures = linear_check(table, dump)
     failed = {row["id"] for row, _ in failures}
     for row in table["rows"]:
         why = early.get(row["id"])
@@ -500,7 +505,7 @@ def main():
         command = commands.add_parser(name)
         command.add_argument("action", choices=actions)
         command.add_argument("table")
-        command.add_argument("result", nargs="?", help="JSON to compare; '-' reads standard input")
+        command.add_argument("result", nargs="?", help="check: JSON to compare, '-' reads standard input; linear run: write the plans there")
         command.add_argument("--out", default=".")
         command.add_argument("--te-opt")
     commands.add_parser("stats").add_argument("table")
@@ -529,7 +534,7 @@ def main():
         parser.error("run needs --te-opt")
     if args.command == "linear":
         if args.action == "run":
-            return report(*linear_run(table, args.te_opt))
+            return report(*linear_run(table, args.te_opt, args.result))
         print(f"{len(linear_gen(table, args.out))} rows, one a split")
         return 0
     if args.command == "layouts":
