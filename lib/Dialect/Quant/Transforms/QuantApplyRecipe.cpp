@@ -386,13 +386,14 @@ Verdict Trials::tryLayer(Layer layer) {
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (verdict.reason.empty() &&
         diagnostic.getSeverity() == DiagnosticSeverity::Error) {
-      verdict.reason = diagnostic.str();
+      std::string text = diagnostic.str();
       // The remark names the op itself.
-      StringRef reason = verdict.reason;
-      for (StringRef name :
-           {LinearOp::getOperationName(), LinearBackwardOp::getOperationName()})
+      StringRef reason = text;
+      for (StringRef name : {LinearOp::getOperationName(),
+                             LinearBackwardOp::getOperationName()})
         if (reason.consume_front(("'" + name + "' op ").str()))
-          verdict.reason = reason.str();
+          break;
+      verdict.reason = reason.str();
     }
     return success();
   });
